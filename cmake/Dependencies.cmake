@@ -1,0 +1,27 @@
+# Libraries of the distribution. Each is looked for once, here.
+find_package(ZLIB REQUIRED)
+find_package(fmt REQUIRED)
+find_package(nlohmann_json 3.10 REQUIRED)
+find_package(Threads REQUIRED)
+if(LOWWATER_TORCH)
+  find_package(SQLite3 REQUIRED)
+  find_package(CLI11 REQUIRED)
+  find_package(PNG REQUIRED)
+  find_package(JPEG)   # without it, JPEG inputs are refused by name
+endif()
+if(LOWWATER_TESTS)
+  find_package(GTest REQUIRED)
+  find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h)
+  find_library(RAPIDCHECK_LIBRARY rapidcheck)
+  if(RAPIDCHECK_INCLUDE_DIR AND RAPIDCHECK_LIBRARY)
+    add_library(rapidcheck::rapidcheck UNKNOWN IMPORTED)
+    set_target_properties(rapidcheck::rapidcheck PROPERTIES
+      IMPORTED_LOCATION ${RAPIDCHECK_LIBRARY}
+      INTERFACE_INCLUDE_DIRECTORIES ${RAPIDCHECK_INCLUDE_DIR})
+  else()
+    message(STATUS "rapidcheck not found: property tests are left out")
+  endif()
+endif()
+if(LOWWATER_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()

@@ -1,0 +1,76 @@
+// Runs Programs: owns the arena and the weights on the device, fills them once,
+// then executes the steps of a program per call.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <memory>
+#include <vector>
+
+#include "archive/archive.h"
+#include "graph/graph.h"
+#include "plan/program.h"
+
+namespace lowwater {
+
+// Weight storages on the device, shared by the programs of a session: windows of
+// the mapped file on the CPU, copied once on CUDA (one allocation, 512-byte
+// aligned offsets). Storages that the graph mutates are private copies.
+class DeviceWeights {
+ public:
+  // `needed[storage]`: only these are loaded.
+  DeviceWeights(const Archive& archive, c10::Device device, const std::vector<bool>& needed,
+                const std::vector<bool>& mutated);
+  ~DeviceWeights();
+  [[nodiscard]] std::byte* address(StorageIndex storage) const;
+  [[nodiscard]] Bytes device_bytes() const;   // what lies on the device
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+struct ExecutorOptions {
+  c10::Device device = c10::kCPU;
+  bool poison = false;
+  bool cuda_graph = false;
+  Bytes stray_limit = 0;
+  std::uint64_t seed = 0;
+};
+
+struct ExecStats {
+  Bytes arena_high_water = 0;   // from the allocator's callbacks
+  Bytes output_bytes = 0;       // granted for the caller
+  std::int64_t strays = 0;
+  Bytes stray_bytes = 0;
+  double ms = 0;
+};
+
+class Executor {
+ public:
+  // Allocates the arena and runs the program's `once` steps. `weights` must
+  // outlive the executor. Throws Error(machine) if memory is refused.
+  Executor(Program program, const DeviceWeights& weights, const ExecutorOptions& options);
+  ~Executor();
+
+  // Inputs flat (undefined tensors for non-tensor inputs), on the device or in
+  // host memory as the program was lowered for, with the strides it expects
+  // (else they are copied). Outputs by graph output, undefined for constants.
+  // On failure everything granted is freed, and an Error says which operator.
+  std::vector<at::Tensor> run(const std::vector<at::Tensor>& inputs, ExecStats* stats = nullptr);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Runs the graph node by node with PyTorch's allocator, freeing each value at
+// its last use: the oracle for verify and for tests. `peak_bytes` counts by the
+// scripted allocator's bookkeeping of live storages.
+std::vector<at::Tensor> run_naive(const Graph& graph, const DeviceWeights& weights,
+                                  const WeightTable& table, c10::Device device,
+                                  const std::vector<at::Tensor>& inputs,
+                                  Bytes* peak_bytes = nullptr, double* ms = nullptr);
+
+}  // namespace lowwater
