@@ -90,4 +90,40 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
+// What is in an archive, without planning anything.
+struct ArchiveInfo {
+  std::string path, model;                // file and model name
+  std::string torch_version;              // that exported it; may be empty
+  std::string schema_version;             // "8.17"
+  std::vector<IoDescription> inputs, outputs;
+  struct Operator {
+    std::string name;                     // "aten::conv2d"
+    int nodes = 0;
+    bool known = true;                    // the installed PyTorch has it
+  };
+  std::vector<Operator> operators;        // most frequent first
+  int nodes = 0;
+  int parameters = 0, buffers = 0, constants = 0;
+  std::int64_t weight_elements = 0;       // tied weights counted once
+  std::int64_t weight_bytes = 0;          // bytes on disk, tied weights counted once
+  std::int64_t file_bytes = 0;
+  std::vector<std::string> corrupt;       // names of records whose CRC is wrong (only if checked)
+};
+
+// `check` reads every byte of the file against its CRC. Throws Error.
+ArchiveInfo inspect(const std::string& path, const std::string& model = {}, bool check = false);
+
+// "0.1.0".
+std::string version();
+
+// What this machine offers and what is wrong with it: one finding a line.
+struct Finding {
+  std::string topic, text;                // "device cuda:0", "NVIDIA H200, 139 GiB, 138 GiB free"
+  bool problem = false;
+};
+std::vector<Finding> describe_machine();
+
+// Removes the stored records. `folder` empty: the default cache folder.
+bool clear_cache(const std::string& folder = {});
+
 }  // namespace lowwater
