@@ -14,6 +14,7 @@
 // Data-dependent sizes: `dynamic` marks a value whose `sizes` are upper bounds.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -96,7 +97,12 @@ struct Structure {
   std::int32_t leaf = 0;          // position among the flat user inputs or outputs
   std::vector<std::string> keys;  // dict only, parallel to children
   std::vector<Structure> children;
+  friend bool operator==(const Structure&, const Structure&) = default;
 };
+
+// What a plain call gives: inputs ((0, 1, ...), {}); outputs 0, or (0, 1, ...) if not one.
+Structure flat_input_structure(std::size_t count);
+Structure flat_output_structure(std::size_t count);
 
 struct Graph {
   std::vector<Value> values;
@@ -116,6 +122,13 @@ struct Graph {
   // Appends a node; sets the producers of its outputs.
   NodeId add_node(Node node);
 };
+
+// Row-major strides of `sizes`; a size of 0 counts as 1, as in PyTorch.
+std::vector<std::int64_t> row_major_strides(const std::vector<std::int64_t>& sizes);
+
+// The first difference between two graphs, empty if they are equal up to the
+// numbering of values and sources (values correspond by name).
+std::string first_difference(const Graph& a, const Graph& b);
 
 // Every invariant above. Returns one sentence per violation, empty if sound.
 std::vector<std::string> lint(const Graph& graph);

@@ -26,12 +26,13 @@ struct SchemaArg {
   bool kwarg_only = false;
   bool has_default = false;
   Arg default_value;
-  std::string alias;          // alias set, "a" in Tensor(a!), empty if none
+  std::string alias;          // alias set, "a" in Tensor(a!) and Tensor(a -> *), empty if none
   bool is_write = false;      // the "!" of it
 };
 
 struct SchemaReturn {
   SchemaType type = SchemaType::tensor;
+  // Of "Tensor(a)[]" the alias set is that of the elements: AliasInfo::containedTypes().
   std::string alias;          // output j aliases argument i if the sets are equal
   bool is_write = false;
 };
