@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "analysis/step.h"
@@ -45,9 +46,24 @@ using Progress = std::function<bool(int, int)>;
 Facts collect_facts(const Graph& graph, const WeightTable& weights, CostProvider& costs,
                     const Progress& progress = {});
 
-// The spec of one node given its operands' metas; used by collect_facts and by
-// lowering, which asks for other operand layouts and cut sizes.
+// The spec of one node given its operands' facts; used by collect_facts and by
+// lowering, which asks for other operand layouts and cut sizes. Storages are
+// moved so that equal work has equal keys: each starts at the last multiple of
+// 512 bytes at or before its first operand (the alignment class stays) and ends
+// where its last operand ends. Example, two f32 views of one storage:
+//
+//   real        [........1024|..a.....|..b.....|........]   a at 1040, b at 1544
+//   normalised  [..a.....|..b.....]                         a at 16,   b at 520
 StepSpec make_spec(const Graph& graph, const Node& node, const std::vector<ValueFact>& values);
+
+// The values behind StepSpec::tensors: tensor operands without repeats, in
+// argument order. Absent tensors are left out (None in the spec).
+std::vector<ValueId> tensor_operands(const Graph& graph, const Node& node,
+                                     const std::vector<ValueFact>& values);
+
+// "sym::add": arithmetic on run-time numbers. No tensor, no storage, no record
+// worth asking for.
+bool is_scalar_op(std::string_view op);
 
 // First and last use of a storage in node order. An input or weight begins at
 // -1; what is part of an output ends at nodes.size().
@@ -68,6 +84,8 @@ Footprint eager_footprint(const Graph& graph, const Facts& facts);
 
 // Nodes that depend on constants only (weights that nothing mutates, no random
 // operator, no data-dependent size): they can run once, when a session opens.
-std::vector<bool> constant_nodes(const Graph& graph, const SchemaTable& schemas);
+// `weights` tells which other weights live in a mutated storage.
+std::vector<bool> constant_nodes(const Graph& graph, const SchemaTable& schemas,
+                                 const WeightTable* weights = nullptr);
 
 }  // namespace lowwater
