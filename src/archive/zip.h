@@ -55,8 +55,10 @@ class MappedFile {
 // encrypted, split, overlapping or out-of-range entries, unknown compression).
 std::vector<Record> read_zip_directory(std::span<const std::byte> file, const std::string& path);
 
-// Inflates or copies one record; its size is checked, its CRC is not.
-std::vector<std::byte> read_record(std::span<const std::byte> file, const Record& record);
+// Inflates or copies one record; its size is checked, its CRC is not. Throws
+// Error(bad_input) naming `path` and the record if it does not inflate to its size.
+std::vector<std::byte> read_record(std::span<const std::byte> file, const Record& record,
+                                   const std::string& path = {});
 
 // True if the record's bytes match its CRC. Reads every byte once.
 bool crc_matches(std::span<const std::byte> file, const Record& record);
