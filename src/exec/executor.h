@@ -5,7 +5,10 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "archive/archive.h"
@@ -23,8 +26,13 @@ class DeviceWeights {
   DeviceWeights(const Archive& archive, c10::Device device, const std::vector<bool>& needed,
                 const std::vector<bool>& mutated);
   ~DeviceWeights();
+  // nullptr for a storage that is not loaded, or empty.
   [[nodiscard]] std::byte* address(StorageIndex storage) const;
+  [[nodiscard]] bool loaded(StorageIndex storage) const;
   [[nodiscard]] Bytes device_bytes() const;   // what lies on the device
+  // Mutated storages hold a model's state. Swaps their bytes with `other`, which
+  // is empty at first: then it stands for the archive's own bytes.
+  void exchange_state(std::vector<std::byte>& other);
 
  private:
   struct State;
@@ -34,9 +42,14 @@ class DeviceWeights {
 struct ExecutorOptions {
   c10::Device device = c10::kCPU;
   bool poison = false;
-  bool cuda_graph = false;
+  // Inputs are copied into, and outputs out of, memory that stays the same from
+  // run to run. A CUDA graph needs that; it works on every device.
+  bool fixed_io = false;
+  bool cuda_graph = false;           // implies fixed_io
+  bool borrow_outputs = false;       // with fixed_io: outputs are views, valid until the next run
   Bytes stray_limit = 0;
-  std::uint64_t seed = 0;
+  std::uint64_t seed = 0;            // of random operators, set anew for each run
+  std::function<std::string(NodeId)> where;  // for messages: "model.py:42 in forward"
 };
 
 struct ExecStats {
