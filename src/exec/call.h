@@ -5,43 +5,63 @@
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/core/ivalue.h>
 
-#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "exec/call_sym.h"
 #include "graph/arg.h"
 #include "graph/schema.h"
 
 namespace lowwater {
 
 // A resolved operator with its constant arguments boxed once; calls fill in the
-// tensors. Schema-typed: ints become doubles where the schema says float, lists
-// become c10::List of the schema's element type, DeviceArg becomes `device`.
+// operands. Schema-typed: ints become doubles where the schema says float, lists
+// become c10::List of the schema's element type, numbers become wrapped tensors
+// where it says Tensor, DeviceArg becomes `device`.
+//
+// Besides PyTorch's operators: "sym::..." (call_sym.h) and
+// "lowwater::select"(pred, a, b), a copy of a or of b. aten::view behaves like
+// aten::reshape: it copies where the operand's real strides leave no choice.
 class PreparedCall {
  public:
   // Throws Error(unsupported) if the installed PyTorch has no such operator,
   // Error(internal) if an argument does not fit the schema.
   PreparedCall(const std::string& op, const std::vector<Arg>& args, c10::Device device);
 
-  // `value(id)` supplies the operand of a Ref: a tensor, or an int, double or bool.
-  // Results are flattened: a tensor list becomes its tensors. Runs under the
-  // caller's InferenceMode guard and stream.
-  std::vector<c10::IValue> run(const std::function<const c10::IValue&(std::int32_t)>& value) const;
+  // values[id] is the operand of a Ref: a tensor, an int, double or bool (None:
+  // an absent tensor). Results are flattened: a tensor list becomes its tensors.
+  // Runs under the caller's InferenceMode guard and stream. Throws what the
+  // operator throws. Not for two threads at once.
+  std::vector<c10::IValue> run(std::span<const c10::IValue> values);
 
  private:
-  std::optional<c10::OperatorHandle> handle_;   // empty: a sym:: operator
-  std::string op_;
-  std::vector<c10::IValue> constants_;          // by argument; operands are None until filled
+  // What the schema wants at a position that holds operands.
   struct Operand {
-    std::int32_t argument = 0;                  // position in the stack
-    std::int32_t element = -1;                  // position in a list argument, -1: the argument itself
-    std::int32_t ref = -1;
+    std::size_t argument = 0;                   // position in the stack
+    SchemaType type = SchemaType::tensor;
+    std::int32_t ref = -1;                      // a single operand
+    std::vector<std::int32_t> refs;             // a list: -1 is absent or a known integer
+    std::vector<std::int64_t> integers;         // integer_list: the known ones
   };
+  void add_schema_arguments(const std::vector<Arg>& args, c10::Device device);
+  void fill(std::span<const c10::IValue> values);
+
+  enum class Kind : std::uint8_t { dispatched, symbolic, select };
+  Kind kind_ = Kind::dispatched;
+  std::string op_;
+  std::optional<c10::OperatorHandle> handle_;
+  SymFunction sym_ = nullptr;
+  std::vector<c10::IValue> constants_;          // by argument; None where an operand goes
   std::vector<Operand> operands_;
+  std::vector<c10::IValue> stack_;              // reused between calls
 };
 
 // The schemas of every operator registered in this process.
 SchemaTable dump_schemas();
+
+// What lowwater distinguishes of a PyTorch type; looks through Optional.
+SchemaType schema_type(const c10::Type& type);
 
 }  // namespace lowwater

@@ -1,26 +1,29 @@
 // The allocator in front of PyTorch's: inside a step it answers from a script.
 //
-// Three modes, chosen by a thread-local scope:
+// Modes, chosen by a thread-local scope:
 //   no scope     PyTorch's own allocator answers
 //   RecordScope  a slab answers, every allocation and free is written down
 //   ReplayScope  the k-th allocation of the step gets its planned address
+//   NativeScope  PyTorch's own again, inside one of the others
 //
 // Installed once per process for the CPU (c10::SetAllocator) and, when CUDA is
 // used, in front of the CUDA caching allocator. Frees are recognised by
-// address: what lies in a registered slab or arena is accounted there, all else
-// goes to PyTorch. See docs/memory-model.md.
+// address: what lies in a registered slab is accounted there, all else goes to
+// PyTorch. A scope answers for one device and for the thread that opened it;
+// what worker threads allocate comes from PyTorch. See docs/memory-model.md.
 #pragma once
 
 #include <c10/core/Device.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "analysis/step.h"
 #include "base/bytes.h"
+#include "exec/slab.h"
 
 namespace lowwater {
 
@@ -28,92 +31,117 @@ namespace lowwater {
 void install_cpu_allocator();
 void install_cuda_allocator();
 
-// A range of device memory that lowwater owns: cudaMalloc, or anonymous mmap on
-// the CPU. Registered for address lookup while it lives. Throws Error(machine)
-// if the memory is not to be had.
-class Slab {
- public:
-  Slab(c10::Device device, Bytes size);
-  Slab(const Slab&) = delete;
-  Slab& operator=(const Slab&) = delete;
-  ~Slab();
-
-  [[nodiscard]] std::byte* base() const { return base_; }
-  [[nodiscard]] Bytes size() const { return size_; }
-  [[nodiscard]] c10::Device device() const { return device_; }
-  [[nodiscard]] bool contains(const void* address) const;
-
-  // What the callbacks counted; never read from a plan.
-  struct Account {
-    Bytes live = 0;            // granted minus freed
-    Bytes high_water = 0;      // highest end of a granted block, from base
-    Bytes peak_live = 0;
-    std::int64_t grants = 0, frees = 0;
-  };
-  [[nodiscard]] Account account() const;
-  void reset_account();
-
- private:
-  friend class AllocatorCore;
-  c10::Device device_;
-  std::byte* base_ = nullptr;
-  Bytes size_ = 0;
-  Account account_;
-};
-
-// Fault injection for tests: the n-th allocation from now inside a scope (0 =
-// next) throws c10::OutOfMemoryError, once. Negative: off.
+// Fault injection for tests: the n-th allocation from now inside a recording or
+// replaying scope (0 = next) throws c10::OutOfMemoryError, once. Negative: off.
 void fail_nth_allocation(std::int64_t n);
 
-// What happened inside one scope beside the script.
-struct ScopeReport {
-  std::int64_t strays = 0;       // allocations that the script did not foresee
-  Bytes stray_bytes = 0;
-  std::int64_t unused = 0;       // script allocations that never came
-};
-
-// Allocations on this thread and device come from `slab` (first fit) and are
-// written down. Above the slab's size: c10::OutOfMemoryError, as the operator
-// would see it on a small device (cuDNN then tries its next engine).
-class RecordScope {
+// What an allocator asks of the scope that is open on its thread. Scopes of one
+// thread nest; those of different device types do not see each other.
+class AllocScope {
  public:
-  // `cap`: the largest single allocation granted; 0: no cap.
-  explicit RecordScope(Slab& slab, Bytes alignment, Bytes cap = 0);
-  ~RecordScope();
-  RecordScope(const RecordScope&) = delete;
-  RecordScope& operator=(const RecordScope&) = delete;
+  AllocScope(const AllocScope&) = delete;
+  AllocScope& operator=(const AllocScope&) = delete;
 
-  [[nodiscard]] const std::vector<AllocEvent>& events() const;
-  // Which allocation (id) the address belongs to; -1 if none of this scope's.
-  [[nodiscard]] std::int32_t allocation_of(const void* address) const;
+  // The innermost scope of this thread for the device; nullptr: none.
+  static AllocScope* current(c10::Device device);
+
+  struct Grant {
+    bool native = true;            // PyTorch's allocator serves it
+    void* address = nullptr;       // null and not native: an allocation of 0 bytes
+  };
+  // Throws c10::OutOfMemoryError.
+  virtual Grant take(Bytes size) = 0;
+  // A block of some slab was freed on this thread while the scope was open.
+  virtual void freed(const void* address) = 0;
+
+ protected:
+  explicit AllocScope(c10::Device device);
+  ~AllocScope();
 
  private:
-  struct State;
-  State* state_;
+  c10::Device device_;
+  AllocScope* previous_;
 };
 
-// A planned allocation: `slack` accepts any size up to it (data-dependent steps).
+class NativeScope final : AllocScope {
+ public:
+  explicit NativeScope(c10::Device device) : AllocScope(device) {}
+
+ private:
+  Grant take(Bytes) override { return {}; }
+  void freed(const void*) override {}
+};
+
+// Allocations come from `slab` (first fit) and are written down. Where the slab
+// has no room: c10::OutOfMemoryError, as the operator would see it on a small
+// device (cuDNN then tries its next engine).
+class RecordScope final : AllocScope {
+ public:
+  // `cap`: the largest single allocation granted, 0 for none; sizes listed in
+  // `exempt` (the step's outputs) are granted above it.
+  RecordScope(Slab& slab, Bytes alignment, Bytes cap = 0, std::vector<Bytes> exempt = {});
+  ~RecordScope();
+
+  [[nodiscard]] const std::vector<AllocEvent>& events() const { return events_; }
+  // Which allocation (id) the address belongs to, live or not; the latest one
+  // where several had it, -1 if none.
+  [[nodiscard]] std::int32_t allocation_of(const void* address) const;
+  // The slab refused at least one allocation because it was full.
+  [[nodiscard]] bool slab_was_full() const { return slab_was_full_; }
+
+ private:
+  Grant take(Bytes size) override;
+  void freed(const void* address) override;
+
+  Slab& slab_;
+  Bytes alignment_, cap_;
+  std::vector<Bytes> exempt_;
+  bool slab_was_full_ = false;
+  std::int32_t next_id_ = 0;
+  std::vector<AllocEvent> events_;
+  std::unordered_map<const void*, std::int32_t> latest_;   // address -> id
+};
+
+// A planned allocation. `address` null: an output for the caller, served by
+// PyTorch's allocator. `slack` accepts any size up to `size` (data-dependent steps).
 struct PlannedAlloc {
   std::byte* address = nullptr;
   Bytes size = 0;
   bool slack = false;
 };
 
-// The k-th allocation gets planned[k] if its size matches; otherwise it is a
-// stray: served by PyTorch's allocator, counted, and above `stray_limit` bytes
-// (in sum over the scope) refused with c10::OutOfMemoryError.
-class ReplayScope {
+// What happened inside one scope beside the script.
+struct ScopeReport {
+  std::int64_t strays = 0;       // allocations that the script did not foresee
+  Bytes stray_bytes = 0;
+  std::int64_t unused = 0;       // script allocations that never came
+  Bytes caller_bytes = 0;        // granted for outputs of the caller
+};
+
+// The k-th allocation gets planned[k] if its size matches and no block that
+// this scope granted and that still lives overlaps it (the live set differs from
+// the recorded one). Otherwise it is a stray: served by PyTorch's allocator,
+// counted, and above `stray_limit` bytes (in sum over the scope) refused with
+// c10::OutOfMemoryError. Allocations of 0 bytes are never strays.
+class ReplayScope final : AllocScope {
  public:
+  // `planned` must outlive the scope.
   ReplayScope(c10::Device device, std::span<const PlannedAlloc> planned, Bytes stray_limit);
   ~ReplayScope();
-  ReplayScope(const ReplayScope&) = delete;
-  ReplayScope& operator=(const ReplayScope&) = delete;
 
   [[nodiscard]] ScopeReport report() const;
 
  private:
-  struct State;
-  State* state_;
+  Grant take(Bytes size) override;
+  void freed(const void* address) override;
+  [[nodiscard]] bool overlaps_live(const PlannedAlloc& planned) const;
+
+  std::span<const PlannedAlloc> planned_;
+  std::size_t next_ = 0;
+  Bytes stray_limit_;
+  ScopeReport report_;
+  Slab* slab_ = nullptr;                    // where the last grant was
+  std::vector<const PlannedAlloc*> live_;   // granted here and not yet freed
 };
 
 }  // namespace lowwater
