@@ -49,7 +49,10 @@ struct Schedule {
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 
-// Everything whole, in graph order, one stage; `once` where constant[node].
+// By NodeId: something that leaves the run depends on it, or it is a barrier.
+std::vector<bool> needed_nodes(const Graph& graph);
+
+// Every needed node whole, in graph order, one stage; `once` where constant[node].
 Schedule whole_schedule(const Graph& graph, const std::vector<bool>& constant);
 
 // The node instances of a schedule without loops, in order.
@@ -57,7 +60,9 @@ std::vector<NodeId> flat_order(const Schedule& schedule);
 
 // Violations, empty if sound: every needed node present, no use before its
 // definition, barriers and random nodes once and in order, loop axes in range.
-std::vector<std::string> check_schedule(const Graph& graph, const Schedule& schedule);
+// `random`: by NodeId; empty if the graph has no random operator.
+std::vector<std::string> check_schedule(const Graph& graph, const Schedule& schedule,
+                                        const std::vector<bool>& random = {});
 
 std::string print_schedule(const Graph& graph, const Schedule& schedule);
 
