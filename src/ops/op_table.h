@@ -1,6 +1,7 @@
 // THE operator table: one row per operator, what a planner may know about it.
 // An operator without a row runs whole and aliases what its schema allows:
-// correct, merely not improved. Rows live in op_table.cc, grouped by family.
+// correct, merely not improved. Rows live in op_table.cc, grouped by families
+// whose members follow the same rules. docs/operators.md prints the table.
 #pragma once
 
 #include <cstdint>
@@ -44,10 +45,12 @@ struct OpRow {
   std::string_view op;
   CostClass cost = CostClass::unknown;
   // Bit i: the output may take the address of argument i (same dtype, sizes
-  // and strides, and nobody reads the operand afterwards).
+  // and strides, nobody reads the operand afterwards, and no other operand of
+  // the call is another view of the same storage).
   std::uint32_t share_mask = 0;
   RegionRule region = nullptr;      // filled by the tiling issue; nullptr: barrier
   LocaliseRule localise = nullptr;
+  std::string_view family;          // "pointwise, one operand": for documentation
 };
 
 // nullptr if the operator has no row.
