@@ -119,8 +119,8 @@ class Comparer {
 
   [[nodiscard]] bool same_node(const Node& x, const Node& y) const {
     if (x.op != y.op || x.args.size() != y.args.size() || x.outputs.size() != y.outputs.size() ||
-        x.barrier != y.barrier || x.guard_when != y.guard_when || !same_id(x.guard, y.guard) ||
-        source(a_, x) != source(b_, y)) {
+        x.barrier != y.barrier || !same_id(x.guard, y.guard) ||
+        (x.guard != kNone && x.guard_when != y.guard_when) || source(a_, x) != source(b_, y)) {
       return false;
     }
     for (std::size_t i = 0; i < x.args.size(); ++i) {
