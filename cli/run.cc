@@ -3,6 +3,7 @@
 //   decode thread -> bounded queue -> this thread: run -> bounded queue -> write thread
 #include <fmt/format.h>
 
+#include <charconv>
 #include <iostream>
 #include <memory>
 
