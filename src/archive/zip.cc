@@ -119,16 +119,18 @@ std::optional<Directory> directory_before(const Fields& file, u64 end) {
 // Looks for the end record from the end of the file backwards, past a comment
 // or trailing junk of up to 64 KiB.
 Directory find_directory(const Fields& file) {
+  bool end_seen = false;
   if (file.size() >= kEndSize) {
     const u64 last = file.size() - kEndSize;
     const u64 first = last - std::min(last, kLongestComment);
     for (u64 at = last + 1; at-- > first;) {
       if (const auto directory = directory_before(file, at)) return *directory;
+      end_seen |= file.get<u32>(at) == kEndSignature;
     }
   }
-  if (file.holds(0, 4) && file.get<u32>(0) == kLocalSignature) {
-    file.refuse("the ZIP file is truncated or corrupt: no sound directory at its end");
-  }
+  const bool begins_as_zip = file.holds(0, 4) && file.get<u32>(0) == kLocalSignature;
+  if (end_seen) file.refuse("the ZIP file is corrupt: its directory is not where it should be");
+  if (begins_as_zip) file.refuse("the ZIP file is truncated: no directory at its end");
   file.refuse("is not a ZIP file");
 }
 

@@ -81,7 +81,7 @@ TEST(Zip, TrailingJunkIsPassedOver) {
     EXPECT_THAT(contents(file.bytes()), testing::ElementsAre(testing::Pair("a", kText))) << junk;
   }
   file.after = std::string(70000, 'x');
-  EXPECT_THAT(refusal(file.bytes()), testing::HasSubstr("no sound directory at its end"));
+  EXPECT_THAT(refusal(file.bytes()), testing::HasSubstr("truncated: no directory at its end"));
 }
 
 TEST(Zip, FilesWrittenByPythonsZipfile) {
@@ -222,7 +222,7 @@ TEST(Zip, OtherFilesAreNotZipFiles) {
 TEST(Zip, SomethingBeforeTheArchiveIsRefused) {
   ZipFile file{{{.name = "a", .payload = kText}}};
   const std::string shifted = "#!/bin/sh\n" + file.bytes();  // offsets no longer count from the start
-  EXPECT_EQ(refusal(shifted), "is not a ZIP file");
+  EXPECT_EQ(refusal(shifted), "the ZIP file is corrupt: its directory is not where it should be");
 }
 
 TEST(MappedFile, RefusesWhatCannotBeMapped) {

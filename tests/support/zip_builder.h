@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +21,7 @@ struct ZipEntry {
   std::size_t padding = 0;   // bytes of extra field before the payload, at least 4
   std::uint16_t flags = 0;
   int method = -1;           // -1: what `deflate` says
+  std::uint64_t hole = 0;    // zero bytes behind the payload, as a hole of a sparse file; needs zip64
 };
 
 struct ZipFile {
@@ -28,6 +30,18 @@ struct ZipFile {
   bool zip64 = false;        // end record with a zip64 record in front
 
   [[nodiscard]] std::string bytes() const;
+  // For files with a hole (at most one): leaves it unwritten.
+  void write_sparse(const std::string& path) const;
+
+ private:
+  // The file without its hole, which stands at `hole_at`.
+  struct Image {
+    std::string bytes;
+    std::size_t hole_at = 0;
+    std::uint64_t hole = 0;
+    [[nodiscard]] std::uint64_t position() const { return bytes.size() + hole; }
+  };
+  [[nodiscard]] Image image() const;
 };
 
 namespace detail {
@@ -79,18 +93,23 @@ inline void put_common(std::string& out, const ZipEntry& entry, std::size_t stor
 
 }  // namespace detail
 
-inline std::string ZipFile::bytes() const {
+inline ZipFile::Image ZipFile::image() const {
   using namespace detail;
-  std::string out = before, directory;
+  Image image{.bytes = before};
+  std::string& out = image.bytes;
+  std::string directory;
   for (const ZipEntry& entry : entries) {
     const std::string data = entry.deflate ? deflated(entry.payload) : entry.payload;
-    const std::size_t header = out.size();
+    const std::uint64_t header = image.position();
+    const bool wide = entry.zip64 || header > 0xFFFFFFFE;
     std::string extra64;
-    if (entry.zip64) {
+    if (wide) {
       put<std::uint16_t>(extra64, 1);
-      put<std::uint16_t>(extra64, 24);
-      put<std::uint64_t>(extra64, entry.payload.size());
-      put<std::uint64_t>(extra64, data.size());
+      put<std::uint16_t>(extra64, entry.zip64 ? 24 : 8);
+      if (entry.zip64) {
+        put<std::uint64_t>(extra64, entry.payload.size() + entry.hole);
+        put<std::uint64_t>(extra64, data.size() + entry.hole);
+      }
       put<std::uint64_t>(extra64, header);
     }
     std::string padding;
@@ -103,6 +122,8 @@ inline std::string ZipFile::bytes() const {
     put_common(out, entry, data.size(), true);
     put_name_and_extra(out, entry.name, padding);
     out += entry.name + padding + data;
+    if (entry.hole > 0) image.hole_at = out.size();
+    image.hole += entry.hole;
     if (entry.descriptor) {
       out += "PK\7\10";
       put<std::uint32_t>(out, crc_of(entry.payload));
@@ -114,13 +135,13 @@ inline std::string ZipFile::bytes() const {
     put_common(directory, entry, data.size(), false);
     put_name_and_extra(directory, entry.name, extra64);
     directory.append(2 + 2 + 2 + 4, '\0');  // comment length, disk, attributes
-    put<std::uint32_t>(directory, entry.zip64 ? 0xFFFFFFFF : static_cast<std::uint32_t>(header));
+    put<std::uint32_t>(directory, wide ? 0xFFFFFFFF : static_cast<std::uint32_t>(header));
     directory += entry.name + extra64;
   }
-  const std::size_t start = out.size();
+  const std::uint64_t start = image.position();
   out += directory;
   if (zip64) {
-    const std::size_t end64 = out.size();
+    const std::uint64_t end64 = image.position();
     out += "PK\6\6";
     put<std::uint64_t>(out, 44);
     put<std::uint32_t>(out, 45 | 45 << 16);
@@ -139,7 +160,18 @@ inline std::string ZipFile::bytes() const {
   put<std::uint32_t>(out, zip64 ? 0xFFFFFFFF : static_cast<std::uint32_t>(directory.size()));
   put<std::uint32_t>(out, zip64 ? 0xFFFFFFFF : static_cast<std::uint32_t>(start));
   put<std::uint16_t>(out, static_cast<std::uint16_t>(comment.size()));
-  return out + comment + after;
+  out += comment + after;
+  return image;
+}
+
+inline std::string ZipFile::bytes() const { return image().bytes; }
+
+inline void ZipFile::write_sparse(const std::string& path) const {
+  const Image image = this->image();
+  std::ofstream file(path, std::ios::binary);
+  file << image.bytes.substr(0, image.hole_at);
+  file.seekp(static_cast<std::streamoff>(image.hole_at + image.hole));
+  file << image.bytes.substr(image.hole_at);
 }
 
 inline std::span<const std::byte> as_bytes(const std::string& text) {
