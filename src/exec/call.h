@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "exec/call_box.h"
 #include "exec/call_sym.h"
+#include "exec/schemas.h"
 #include "graph/arg.h"
-#include "graph/schema.h"
 
 namespace lowwater {
 
@@ -37,31 +38,26 @@ class PreparedCall {
   std::vector<c10::IValue> run(std::span<const c10::IValue> values);
 
  private:
-  // What the schema wants at a position that holds operands.
+  // A position of the stack that holds operands.
   struct Operand {
-    std::size_t argument = 0;                   // position in the stack
-    SchemaType type = SchemaType::tensor;
+    std::size_t argument = 0;
+    Wanted wanted;
     std::int32_t ref = -1;                      // a single operand
     std::vector<std::int32_t> refs;             // a list: -1 is absent or a known integer
-    std::vector<std::int64_t> integers;         // integer_list: the known ones
+    std::vector<std::int64_t> integers;         // the known ones of a list of integers
   };
-  void add_schema_arguments(const std::vector<Arg>& args, c10::Device device);
+  [[nodiscard]] Wanted wanted_at(std::size_t position) const;
+  void add_argument(const Arg& arg, c10::Device device);
+  void add_defaults();
   void fill(std::span<const c10::IValue> values);
 
   enum class Kind : std::uint8_t { dispatched, symbolic, select };
   Kind kind_ = Kind::dispatched;
-  std::string op_;
-  std::optional<c10::OperatorHandle> handle_;
-  SymFunction sym_ = nullptr;
+  std::optional<c10::OperatorHandle> handle_;   // dispatched
+  SymFunction sym_ = nullptr;                   // symbolic
   std::vector<c10::IValue> constants_;          // by argument; None where an operand goes
   std::vector<Operand> operands_;
   std::vector<c10::IValue> stack_;              // reused between calls
 };
-
-// The schemas of every operator registered in this process.
-SchemaTable dump_schemas();
-
-// What lowwater distinguishes of a PyTorch type; looks through Optional.
-SchemaType schema_type(const c10::Type& type);
 
 }  // namespace lowwater

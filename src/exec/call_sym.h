@@ -2,20 +2,27 @@
 // in a graph when a size depends on data.
 //
 //   add sub mul truediv floordiv mod pow   max min   eq ne lt le gt ge
-//   and or not   neg   float int   truth (of a number or a one-element tensor)
+//   and or not   neg abs sqrt   float int trunc floor ceil
+//   truth(x), ite(condition, a, b)
 #pragma once
 
 #include <ATen/core/ivalue.h>
 
+#include <cstddef>
 #include <span>
-#include <string>
+#include <string_view>
 
 namespace lowwater {
 
-// Operands are int, double or bool (a tensor for truth, int and float).
+// Operands are int, double or bool; a one-element tensor too where a number is
+// wanted of it: truth, not, ite's condition, float, int.
 using SymFunction = c10::IValue (*)(std::span<const c10::IValue> operands);
 
-// `op` with its prefix: "sym::floordiv". nullptr if there is none of that name.
-SymFunction find_sym_function(const std::string& op);
+// `op` with its prefix: "sym::floordiv". nullptr if there is none of that name
+// with so many operands.
+SymFunction find_sym_function(std::string_view op, std::size_t operands);
+
+// Python's bool() of a number or of a one-element tensor.
+bool is_true(const c10::IValue& value);
 
 }  // namespace lowwater
