@@ -52,7 +52,7 @@ format-check:
 	@git ls-files '*.cc' '*.h' | xargs clang-format --dry-run -Werror
 
 bench: build
-	@$(LOWWATER_PYTHON) benchmarks/run.py
+	@$(LOWWATER_PYTHON) benchmarks/speed.py
 
 clean:
 	@rm -rf build

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <thread>
 
 #include "base/bytes.h"
@@ -222,7 +223,7 @@ class Pipeline {
     peak.measured_arena_bytes = std::max(peak.measured_arena_bytes, stats.measured_arena_bytes);
     peak.process_peak_bytes = std::max(peak.process_peak_bytes, stats.process_peak_bytes);
     peak.strays += stats.strays;
-    summary_.device_ms += stats.ms;
+    summary_.run_ms.push_back(stats.ms);
   }
 
   const RunJob& job_;
@@ -297,6 +298,14 @@ RunSummary execute(const RunJob& job, Session& session, Progress& progress) {
   return Pipeline(job, session, progress).run();
 }
 
+namespace {
+
+double device_ms(const RunSummary& summary) {
+  return std::accumulate(summary.run_ms.begin(), summary.run_ms.end(), 0.0);
+}
+
+}  // namespace
+
 std::string summary_to_json(const RunSummary& summary) {
   nlohmann::json failures = nlohmann::json::array();
   for (const auto& failure : summary.failures) failures.push_back({{"item", failure.item}, {"what", failure.what}});
@@ -311,7 +320,8 @@ std::string summary_to_json(const RunSummary& summary) {
                               {"measured_arena_bytes", summary.peak.measured_arena_bytes},
                               {"process_peak_bytes", summary.peak.process_peak_bytes},
                               {"strays", summary.peak.strays},
-                              {"ms_per_item", summary.device_ms / ran},
+                              {"ms_per_item", device_ms(summary) / ran},
+                              {"run_ms", summary.run_ms},
                               {"wall_ms_per_item", summary.wall_ms / ran},
                               {"interrupted", summary.interrupted},
                               {"failures", failures}};
@@ -325,7 +335,7 @@ std::string summary_to_text(const RunSummary& summary) {
   if (summary.interrupted) text += ", interrupted";
   if (summary.ok > 0) {
     text += fmt::format("; {:.1f} ms each ({:.1f} with reading and writing), peak {} (planned {})",
-                        summary.device_ms / summary.ok, summary.wall_ms / summary.ok,
+                        device_ms(summary) / summary.ok, summary.wall_ms / summary.ok,
                         format_bytes(summary.peak.measured_peak_bytes), format_bytes(summary.peak.planned_peak_bytes));
   }
   if (summary.peak.strays > 0) text += fmt::format(", {} allocations outside the plan", summary.peak.strays);

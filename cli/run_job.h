@@ -35,7 +35,8 @@ struct RunSummary {
   bool interrupted = false;
   std::optional<Error> fatal;   // the machine refused, or an internal error: the rest was not tried
   RunStats peak;                // maxima over the items; strays in sum
-  double device_ms = 0, wall_ms = 0;   // in sum over the items
+  std::vector<double> run_ms;          // on the device, of each run in order
+  double wall_ms = 0;                  // of everything
 };
 
 // Lists the items, makes the folder, checks existing results. Before anything runs.
