@@ -39,6 +39,8 @@ class DeviceWeights {
   std::unique_ptr<State> state_;
 };
 
+class DeviceQueue;   // executor_queue.h: the streams of a session
+
 struct ExecutorOptions {
   c10::Device device = c10::kCPU;
   bool poison = false;
@@ -47,6 +49,7 @@ struct ExecutorOptions {
   bool fixed_io = false;
   bool cuda_graph = false;           // implies fixed_io
   bool borrow_outputs = false;       // with fixed_io: outputs are views, valid until the next run
+  std::shared_ptr<DeviceQueue> queue; // shared by the executors of a session; null: one of its own
   Bytes stray_limit = 0;
   std::uint64_t seed = 0;            // of random operators, set anew for each run
   std::function<std::string(NodeId)> where;  // for messages: "model.py:42 in forward"

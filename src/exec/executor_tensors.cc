@@ -1,5 +1,6 @@
 #include "exec/executor_tensors.h"
 
+#include <ATen/ops/empty.h>
 #include <c10/core/StorageImpl.h>
 #include <c10/core/TensorImpl.h>
 #include <fmt/format.h>
@@ -74,6 +75,10 @@ at::Tensor view_of(const c10::Storage& storage, const TensorMeta& meta, Bytes ba
   return tensor;
 }
 
+c10::Storage new_storage(Bytes size, c10::Device device) {
+  return at::empty({size}, at::TensorOptions(at::kByte).device(device)).storage();
+}
+
 TensorMeta meta_of(const at::Tensor& tensor) {
   TensorMeta meta;
   meta.dtype = dtype_of(tensor.scalar_type());
@@ -91,6 +96,17 @@ std::string describe(const TensorMeta& meta) {
     text += fmt::format(" strides [{}]", fmt::join(meta.strides, ","));
   }
   return text;
+}
+
+bool matches(const at::Tensor& tensor, const TensorMeta& meta) {
+  if (tensor.scalar_type() != scalar_type_of(meta.dtype)) return false;
+  if (tensor.sizes() != c10::IntArrayRef(meta.sizes)) return false;
+  if (tensor.numel() == 0) return true;
+  for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
+    const bool same = tensor.stride(static_cast<std::int64_t>(i)) == meta.strides[i];
+    if (meta.sizes[i] > 1 && !same) return false;
+  }
+  return true;
 }
 
 }  // namespace lowwater

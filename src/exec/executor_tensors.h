@@ -8,6 +8,7 @@
 #include <c10/core/Storage.h>
 
 #include <cstddef>
+#include <string>
 
 #include "analysis/step.h"
 #include "base/dtype.h"
@@ -26,9 +27,15 @@ c10::Storage storage_over(std::byte* address, Bytes size, c10::Device device);
 // view shares ownership of the storage. Call under InferenceMode.
 at::Tensor view_of(const c10::Storage& storage, const TensorMeta& meta, Bytes base = 0);
 
+// From whatever allocator answers at the moment: inside a scope, a planned block.
+c10::Storage new_storage(Bytes size, c10::Device device);
+
 TensorMeta meta_of(const at::Tensor& tensor);
 
 // "f32[1,3,8,8]", with strides where they are not row-major; for messages.
 std::string describe(const TensorMeta& meta);
+
+// Same type, sizes and strides (of dimensions larger than 1).
+bool matches(const at::Tensor& tensor, const TensorMeta& meta);
 
 }  // namespace lowwater
