@@ -20,6 +20,8 @@ std::vector<LiveRange> live_ranges(const Graph& graph, const Facts& facts) {
   };
   const auto count = static_cast<NodeId>(graph.nodes.size());
   for (NodeId id = 0; id < count; ++id) {
+    // A guard may be a boolean tensor.
+    if (graph.node(id).guard != kNone) extend(graph.node(id).guard, id);
     for (const Arg& arg : graph.node(id).args) {
       for_each_ref(arg, [&](const Ref& ref) { extend(ref.id, id); });
     }

@@ -17,11 +17,10 @@ Bytes byte_offset(const TensorMeta& meta) {
   return meta.storage_offset * element_size(meta.dtype);
 }
 
-// What stands for a number that is known only at run time, so that a record
-// exists: an integer's upper bound where its type carries one (sizes = {bound}).
-Arg placeholder(const Type& type, std::int64_t fallback) {
-  switch (type.kind) {
-    case TypeKind::integer: return type.sizes.size() == 1 ? type.sizes[0] : fallback;
+// What stands for a number that is known only at run time, so that a record exists.
+Arg placeholder(TypeKind kind) {
+  switch (kind) {
+    case TypeKind::integer: return std::int64_t{1};
     case TypeKind::real: return 1.0;
     case TypeKind::boolean: return true;
     case TypeKind::tensor: break;
@@ -58,15 +57,13 @@ class ArgTranslator {
     if (ref.id < 0) return std::monostate{};
     const Ref tensor = index_of(ref);
     if (tensor.id >= 0) return tensor;
-    return placeholder(graph_.value(ref.id).type, 1);
+    return placeholder(graph_.value(ref.id).type.kind);
   }
-  Arg literal(const MixedInts& mixed) const {
+  // The values beside run-time references are their upper bounds.
+  static Arg literal(const MixedInts& mixed) {
     std::vector<std::int64_t> numbers = mixed.values;
     for (std::size_t i = 0; i < numbers.size() && i < mixed.refs.size(); ++i) {
-      if (mixed.refs[i].id < 0) continue;
-      const std::int64_t fallback = numbers[i] > 0 ? numbers[i] : 1;
-      const Arg number = placeholder(graph_.value(mixed.refs[i].id).type, fallback);
-      if (const auto* value = std::get_if<std::int64_t>(&number)) numbers[i] = *value;
+      if (mixed.refs[i].id >= 0 && numbers[i] <= 0) numbers[i] = 1;
     }
     return numbers;
   }

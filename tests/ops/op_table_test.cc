@@ -7,32 +7,18 @@
 #include <cstdlib>
 #include <fstream>
 #include <set>
-#include <sstream>
 #include <string>
 
-#include "graph/schema.h"
+#include "schemas.h"
 
 namespace lowwater {
 namespace {
-
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-const SchemaTable& snapshot() {
-  static const SchemaTable table =
-      schema_table_from_json(read_file(LOWWATER_TEST_DATA "/schemas.json"));
-  return table;
-}
 
 TEST(OpTable, EveryRowIsAnOperatorAndStandsOnce) {
   std::set<std::string_view> seen;
   for (const OpRow& row : op_table()) {
     EXPECT_TRUE(seen.insert(row.op).second) << row.op << " stands twice";
-    EXPECT_NE(snapshot().find(std::string(row.op)), nullptr) << row.op << " is not an operator";
+    EXPECT_NE(snapshot_schemas().find(std::string(row.op)), nullptr) << row.op << " is not an operator";
     EXPECT_EQ(find_op(row.op), &row);
   }
   EXPECT_EQ(find_op("aten::no_such_operator"), nullptr);
@@ -41,7 +27,7 @@ TEST(OpTable, EveryRowIsAnOperatorAndStandsOnce) {
 TEST(OpTable, SharingIsForPureOperatorsWithTensorOperands) {
   for (const OpRow& row : op_table()) {
     if (row.share_mask == 0) continue;
-    const Schema* schema = snapshot().find(std::string(row.op));
+    const Schema* schema = snapshot_schemas().find(std::string(row.op));
     ASSERT_NE(schema, nullptr) << row.op;
     EXPECT_FALSE(schema->is_mutable()) << row.op;
     EXPECT_TRUE(schema->returns.at(0).alias.empty()) << row.op << " may return its operand";
@@ -87,7 +73,7 @@ std::string operator_document() {
       "| --- | --- | --- | --- | --- |\n";
   for (const OpRow& row : op_table()) {
     std::string shared;
-    const Schema* schema = snapshot().find(std::string(row.op));
+    const Schema* schema = snapshot_schemas().find(std::string(row.op));
     for (std::size_t bit = 0; schema != nullptr && bit < schema->args.size(); ++bit) {
       if ((row.share_mask >> bit & 1U) == 0) continue;
       shared += (shared.empty() ? "" : ", ") + schema->args[bit].name;
@@ -103,7 +89,7 @@ TEST(OpTable, DocumentIsCurrent) {
   if (std::getenv("LOWWATER_UPDATE_DOCS") != nullptr) {
     std::ofstream(path, std::ios::binary) << operator_document();
   }
-  EXPECT_EQ(read_file(path), operator_document())
+  EXPECT_EQ(read_test_file(path), operator_document())
       << "docs/operators.md is stale: LOWWATER_UPDATE_DOCS=1 test_ops";
 }
 
