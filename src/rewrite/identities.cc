@@ -135,6 +135,19 @@ std::vector<bool> escaping_values(const Graph& graph, const RewriteContext& cont
   return escapes;
 }
 
+// A copy of a part lets the rest be freed: dropping it would cost memory.
+bool is_part_of_a_larger_result(const Graph& graph, ValueId id, const RewriteContext& context) {
+  const Bytes bytes = graph.value(id).type.bytes();
+  while (graph.value(id).kind == ValueKind::node) {
+    if (graph.value(id).type.bytes() > bytes) return true;
+    const Node& node = graph.node(graph.value(id).producer);
+    const Ref* base = arg_as<Ref>(node, 0);
+    if (base == nullptr || base->id < 0 || !may_return_a_view(node, context)) return false;
+    id = base->id;
+  }
+  return false;   // inputs and weights stay anyway
+}
+
 }  // namespace
 
 int remove_identities(Graph& graph, const RewriteContext& context) {
@@ -155,7 +168,8 @@ int remove_identities(Graph& graph, const RewriteContext& context) {
     const Type& to = graph.value(result).type;
     const bool drop = is_identity_view(node, from, to) ||
                       (is_pure && !escapes[static_cast<std::size_t>(result)] &&
-                       is_plain_copy(node, from, to));
+                       is_plain_copy(node, from, to) &&
+                       !is_part_of_a_larger_result(graph, operand->id, context));
     if (!drop) continue;
     replacement[static_cast<std::size_t>(result)] = operand->id;
     removed[i] = true;
