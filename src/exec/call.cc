@@ -15,7 +15,9 @@ namespace {
 using c10::IValue;
 using Values = std::span<const IValue>;
 
-const IValue& value_of(Values values, std::int32_t ref) { return values[static_cast<std::size_t>(ref)]; }
+const IValue& value_of(Values values, std::int32_t ref) {
+  return values[static_cast<std::size_t>(ref)];
+}
 
 // aten::view fails where the real strides of its operand forbid it (export's
 // strides are only a guess); reshape is the same view, or a copy.
@@ -40,7 +42,8 @@ IValue tensor_list(const std::vector<std::int32_t>& refs, Values values) {
   c10::List<at::Tensor> list;
   list.reserve(refs.size());
   for (const std::int32_t ref : refs) {
-    const IValue tensor = ref < 0 ? IValue() : box_operand(value_of(values, ref), {SchemaType::tensor});
+    const IValue tensor =
+        ref < 0 ? IValue() : box_operand(value_of(values, ref), {SchemaType::tensor});
     list.push_back(tensor.isNone() ? at::Tensor() : tensor.toTensor());
   }
   return list;
@@ -50,7 +53,8 @@ IValue optional_tensor_list(const std::vector<std::int32_t>& refs, Values values
   c10::List<std::optional<at::Tensor>> list;
   list.reserve(refs.size());
   for (const std::int32_t ref : refs) {
-    const IValue tensor = ref < 0 ? IValue() : box_operand(value_of(values, ref), {SchemaType::tensor});
+    const IValue tensor =
+        ref < 0 ? IValue() : box_operand(value_of(values, ref), {SchemaType::tensor});
     list.push_back(tensor.isNone() ? std::nullopt : std::optional(tensor.toTensor()));
   }
   return list;
@@ -61,7 +65,9 @@ IValue integer_list(const std::vector<std::int32_t>& refs, const std::vector<std
   c10::List<std::int64_t> list;
   list.reserve(refs.size());
   for (std::size_t i = 0; i < refs.size(); ++i) {
-    list.push_back(refs[i] < 0 ? known[i] : box_operand(value_of(values, refs[i]), {SchemaType::integer}).toInt());
+    list.push_back(refs[i] < 0
+                       ? known[i]
+                       : box_operand(value_of(values, refs[i]), {SchemaType::integer}).toInt());
   }
   return list;
 }
@@ -76,7 +82,8 @@ void flatten_into(std::vector<IValue>& results, IValue& value) {
 
 }  // namespace
 
-PreparedCall::PreparedCall(const std::string& op, const std::vector<Arg>& args, c10::Device device) {
+PreparedCall::PreparedCall(const std::string& op, const std::vector<Arg>& args,
+                           c10::Device device) {
   if (op == "lowwater::select" && args.size() == 3) {
     kind_ = Kind::select;
   } else if (op.starts_with("sym::")) {
@@ -90,7 +97,8 @@ PreparedCall::PreparedCall(const std::string& op, const std::vector<Arg>& args, 
     for (const Arg& arg : args) add_argument(arg, device);
     add_defaults();
   } catch (const Error& error) {
-    throw Error(error.kind(), error.message() + ": argument " + std::to_string(constants_.size()), op);
+    throw Error(error.kind(), error.message() + ": argument " + std::to_string(constants_.size()),
+                op);
   }
 }
 
@@ -114,8 +122,9 @@ void PreparedCall::add_argument(const Arg& arg, c10::Device device) {
     constants_.push_back(box_constant(arg, operand.wanted, device));
     return;
   }
-  constants_.emplace_back();   // None: an absent Ref stays so
-  if (operand.ref >= 0 || !std::holds_alternative<Ref>(arg)) operands_.push_back(std::move(operand));
+  constants_.emplace_back();  // None: an absent Ref stays so
+  if (operand.ref >= 0 || !std::holds_alternative<Ref>(arg))
+    operands_.push_back(std::move(operand));
 }
 
 Wanted PreparedCall::wanted_at(std::size_t position) const {
@@ -142,7 +151,8 @@ void PreparedCall::fill(Values values) {
     IValue& slot = stack_[operand.argument];
     if (operand.ref >= 0) {
       const IValue& value = value_of(values, operand.ref);
-      const bool as_it_is = !handle_ || (value.isTensor() && operand.wanted.type == SchemaType::tensor);
+      const bool as_it_is =
+          !handle_ || (value.isTensor() && operand.wanted.type == SchemaType::tensor);
       slot = as_it_is ? value : box_operand(value, operand.wanted);
     } else if (operand.wanted.type == SchemaType::integer_list) {
       slot = integer_list(operand.refs, operand.integers, values);
@@ -167,7 +177,8 @@ std::vector<IValue> PreparedCall::run(Values values) {
   } else if (kind_ == Kind::select) {
     // The layout must not depend on the choice: always row-major.
     const IValue& chosen = is_true(stack_[0]) ? stack_[1] : stack_[2];
-    results.push_back(chosen.isTensor() ? chosen.toTensor().clone(at::MemoryFormat::Contiguous) : chosen);
+    results.push_back(chosen.isTensor() ? chosen.toTensor().clone(at::MemoryFormat::Contiguous)
+                                        : chosen);
   } else {
     handle_->callBoxed(stack_);
     results.reserve(stack_.size());

@@ -42,9 +42,9 @@ class PreparedCall {
   struct Operand {
     std::size_t argument = 0;
     Wanted wanted;
-    std::int32_t ref = -1;                      // a single operand
-    std::vector<std::int32_t> refs;             // a list: -1 is absent or a known integer
-    std::vector<std::int64_t> integers;         // the known ones of a list of integers
+    std::int32_t ref = -1;               // a single operand
+    std::vector<std::int32_t> refs;      // a list: -1 is absent or a known integer
+    std::vector<std::int64_t> integers;  // the known ones of a list of integers
   };
   [[nodiscard]] Wanted wanted_at(std::size_t position) const;
   void add_argument(const Arg& arg, c10::Device device);
@@ -53,11 +53,11 @@ class PreparedCall {
 
   enum class Kind : std::uint8_t { dispatched, symbolic, select };
   Kind kind_ = Kind::dispatched;
-  std::optional<c10::OperatorHandle> handle_;   // dispatched
-  SymFunction sym_ = nullptr;                   // symbolic
-  std::vector<c10::IValue> constants_;          // by argument; None where an operand goes
+  std::optional<c10::OperatorHandle> handle_;  // dispatched
+  SymFunction sym_ = nullptr;                  // symbolic
+  std::vector<c10::IValue> constants_;         // by argument; None where an operand goes
   std::vector<Operand> operands_;
-  std::vector<c10::IValue> stack_;              // reused between calls
+  std::vector<c10::IValue> stack_;  // reused between calls
 };
 
 }  // namespace lowwater

@@ -26,10 +26,14 @@ using c10::Scalar;
 
 c10::MemoryFormat memory_format_of(MemoryFormat format) {
   switch (format) {
-    case MemoryFormat::contiguous: return c10::MemoryFormat::Contiguous;
-    case MemoryFormat::channels_last: return c10::MemoryFormat::ChannelsLast;
-    case MemoryFormat::channels_last_3d: return c10::MemoryFormat::ChannelsLast3d;
-    case MemoryFormat::preserve: return c10::MemoryFormat::Preserve;
+    case MemoryFormat::contiguous:
+      return c10::MemoryFormat::Contiguous;
+    case MemoryFormat::channels_last:
+      return c10::MemoryFormat::ChannelsLast;
+    case MemoryFormat::channels_last_3d:
+      return c10::MemoryFormat::ChannelsLast3d;
+    case MemoryFormat::preserve:
+      return c10::MemoryFormat::Preserve;
   }
   does_not_fit_schema();
 }
@@ -42,7 +46,8 @@ at::Tensor wrapped_tensor(const Scalar& number) {
 
 // An integer may come as 2.0, never as 2.5.
 std::int64_t whole(const Scalar& number) {
-  const bool fraction = number.isFloatingPoint() && std::trunc(number.toDouble()) != number.toDouble();
+  const bool fraction =
+      number.isFloatingPoint() && std::trunc(number.toDouble()) != number.toDouble();
   if (fraction || number.isComplex()) does_not_fit_schema();
   return number.to<std::int64_t>();
 }
@@ -55,14 +60,22 @@ IValue repeated(Element element, std::size_t length) {
 // A number where the schema wants `wanted`.
 IValue box_number(const Scalar& number, Wanted wanted) {
   switch (wanted.type) {
-    case SchemaType::tensor: return wrapped_tensor(number);
-    case SchemaType::scalar: return IValue(number);
-    case SchemaType::integer: return whole(number);
-    case SchemaType::real: return number.toDouble();
-    case SchemaType::boolean: return number.toBool();
-    case SchemaType::integer_list: return repeated(whole(number), wanted.length);
-    case SchemaType::real_list: return repeated(number.toDouble(), wanted.length);
-    default: does_not_fit_schema();
+    case SchemaType::tensor:
+      return wrapped_tensor(number);
+    case SchemaType::scalar:
+      return IValue(number);
+    case SchemaType::integer:
+      return whole(number);
+    case SchemaType::real:
+      return number.toDouble();
+    case SchemaType::boolean:
+      return number.toBool();
+    case SchemaType::integer_list:
+      return repeated(whole(number), wanted.length);
+    case SchemaType::real_list:
+      return repeated(number.toDouble(), wanted.length);
+    default:
+      does_not_fit_schema();
   }
 }
 
@@ -110,8 +123,10 @@ class Boxer {
     if (wanted_.type == SchemaType::real_list) return c10::List<double>(values);
     return other_list(values.empty());
   }
-  template <typename Operand>   // Ref, RefList, MixedInts: not constants
-  IValue operator()(const Operand&) const { does_not_fit_schema(); }
+  template <typename Operand>  // Ref, RefList, MixedInts: not constants
+  IValue operator()(const Operand&) const {
+    does_not_fit_schema();
+  }
 
  private:
   static IValue boolean_list(const std::vector<bool>& values) {
@@ -123,12 +138,18 @@ class Boxer {
   IValue other_list(bool empty) const {
     if (!empty) does_not_fit_schema();
     switch (wanted_.type) {
-      case SchemaType::tensor_list: return c10::List<at::Tensor>();
-      case SchemaType::optional_tensor_list: return c10::List<std::optional<at::Tensor>>();
-      case SchemaType::integer_list: return c10::List<std::int64_t>();
-      case SchemaType::real_list: return c10::List<double>();
-      case SchemaType::boolean_list: return c10::List<bool>();
-      default: does_not_fit_schema();
+      case SchemaType::tensor_list:
+        return c10::List<at::Tensor>();
+      case SchemaType::optional_tensor_list:
+        return c10::List<std::optional<at::Tensor>>();
+      case SchemaType::integer_list:
+        return c10::List<std::int64_t>();
+      case SchemaType::real_list:
+        return c10::List<double>();
+      case SchemaType::boolean_list:
+        return c10::List<bool>();
+      default:
+        does_not_fit_schema();
     }
   }
 

@@ -14,7 +14,7 @@ namespace lowwater {
 // What the schema wants at one position.
 struct Wanted {
   SchemaType type = SchemaType::other;
-  std::size_t length = 1;   // int[2]: a single number stands for two
+  std::size_t length = 1;  // int[2]: a single number stands for two
 };
 
 // An argument that refers to no value. Throws Error(internal) if it does not fit.

@@ -153,7 +153,7 @@ template <double (*Round)(double)>
 IValue rounded(Operands x) {
   const IValue value = number_of(x[0]);
   if (!is_real(value)) return integer_of(value);
-  constexpr double kLimit = 9223372036854775808.0;   // 2^63
+  constexpr double kLimit = 9223372036854775808.0;  // 2^63
   const double result = Round(value.toDouble());
   if (!(result >= -kLimit && result < kLimit)) refuse("a number too large for an integer");
   return static_cast<std::int64_t>(result);

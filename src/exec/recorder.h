@@ -1,40 +1,43 @@
 // The measuring cost provider: runs each distinct step once or twice inside a
 // slab no larger than the budget, on synthetic inputs, and writes down what it
-// allocates. Records are kept in a store (SQLite) between processes; every
-// process still warms up each distinct step once, inside the slab.
+// allocates. Records are kept in a store (SQLite) between processes; on CUDA
+// every process still warms up each distinct step once, inside the slab.
 #pragma once
 
 #include <c10/core/Device.h>
 
 #include <memory>
-#include <optional>
-#include <string>
-#include <unordered_map>
 
 #include "analysis/step.h"
 #include "base/bytes.h"
+#include "exec/environment.h"
 #include "exec/record_store.h"
 
 namespace lowwater {
 
 struct RecorderOptions {
   c10::Device device = c10::kCPU;
-  Bytes slab_limit = 0;               // bytes that recording may use on the device
-  Bytes workspace_cap = 0;            // 0: none; part of the key
-  double time_limit_s = 60;           // 0: records only
-  bool warm_up_known = true;          // run steps once even where a record is known
+  Bytes slab_limit = 0;       // bytes that recording may use on the device
+  Bytes workspace_cap = 0;    // 0: none; part of the key
+  double time_limit_s = 60;   // 0: records only; beyond it steps are estimated
+  bool warm_up_known = true;  // CUDA: run steps once even where a record is known
 };
 
 class Recorder final : public CostProvider {
  public:
-  // `store` may be nullptr (no cache) and must outlive the recorder.
+  // `store` may be nullptr (no cache) and must outlive the recorder. One thread
+  // at a time: libraries keep their plans per thread, so use the thread that
+  // will run the program.
   Recorder(const RecorderOptions& options, RecordStore* store);
   ~Recorder() override;
 
+  // A step that does not fit the slab is `infeasible`. Throws Error(unsupported)
+  // naming the operator if it refuses its inputs, Error(machine) if the device
+  // refuses the slab.
   const StepRecord& record(const StepSpec& spec) override;
   [[nodiscard]] Bytes alignment() const override;
 
-  // Distinct steps run, and found in the store.
+  // Distinct steps, by how their record came about.
   struct Counts {
     int measured = 0, known = 0, infeasible = 0, estimated = 0;
   };
@@ -46,9 +49,5 @@ class Recorder final : public CostProvider {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-// Everything besides the spec that a record depends on: library versions, device
-// model, global flags, threads. One line, part of every key.
-std::string environment_key(c10::Device device);
 
 }  // namespace lowwater

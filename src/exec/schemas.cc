@@ -17,17 +17,22 @@ namespace {
 
 SchemaType list_type(const c10::Type& element) {
   switch (element.kind()) {
-    case c10::TypeKind::TensorType: return SchemaType::tensor_list;
+    case c10::TypeKind::TensorType:
+      return SchemaType::tensor_list;
     case c10::TypeKind::OptionalType:
       return schema_type(element) == SchemaType::tensor ? SchemaType::optional_tensor_list
                                                         : SchemaType::other;
     case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return SchemaType::integer_list;
+    case c10::TypeKind::SymIntType:
+      return SchemaType::integer_list;
     case c10::TypeKind::FloatType:
-    case c10::TypeKind::SymFloatType: return SchemaType::real_list;
+    case c10::TypeKind::SymFloatType:
+      return SchemaType::real_list;
     case c10::TypeKind::BoolType:
-    case c10::TypeKind::SymBoolType: return SchemaType::boolean_list;
-    default: return SchemaType::other;
+    case c10::TypeKind::SymBoolType:
+      return SchemaType::boolean_list;
+    default:
+      return SchemaType::other;
   }
 }
 
@@ -35,27 +40,36 @@ Arg dtype_default(std::int64_t code) {
   try {
     return dtype_of(static_cast<c10::ScalarType>(code));
   } catch (const Error&) {
-    return std::monostate{};   // a type that no archive can name
+    return std::monostate{};  // a type that no archive can name
   }
 }
 
 Arg memory_format_default(std::int64_t code) {
   switch (static_cast<c10::MemoryFormat>(code)) {
-    case c10::MemoryFormat::ChannelsLast: return MemoryFormat::channels_last;
-    case c10::MemoryFormat::ChannelsLast3d: return MemoryFormat::channels_last_3d;
-    case c10::MemoryFormat::Preserve: return MemoryFormat::preserve;
-    default: return MemoryFormat::contiguous;
+    case c10::MemoryFormat::ChannelsLast:
+      return MemoryFormat::channels_last;
+    case c10::MemoryFormat::ChannelsLast3d:
+      return MemoryFormat::channels_last_3d;
+    case c10::MemoryFormat::Preserve:
+      return MemoryFormat::preserve;
+    default:
+      return MemoryFormat::contiguous;
   }
 }
 
 // Enumerations come as integers: only the type tells them from numbers.
 Arg integer_default(std::int64_t value, SchemaType type) {
   switch (type) {
-    case SchemaType::dtype: return dtype_default(value);
-    case SchemaType::memory_format: return memory_format_default(value);
-    case SchemaType::layout: return Layout::strided;
-    case SchemaType::real: return static_cast<double>(value);
-    default: return value;
+    case SchemaType::dtype:
+      return dtype_default(value);
+    case SchemaType::memory_format:
+      return memory_format_default(value);
+    case SchemaType::layout:
+      return Layout::strided;
+    case SchemaType::real:
+      return static_cast<double>(value);
+    default:
+      return value;
   }
 }
 
@@ -115,7 +129,8 @@ SchemaArg convert(const c10::Argument& argument) {
 Schema convert(const c10::OperatorHandle& handle) {
   const c10::FunctionSchema& schema = handle.schema();
   Schema result;
-  result.name = schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
+  result.name =
+      schema.overload_name().empty() ? schema.name() : schema.name() + "." + schema.overload_name();
   for (const c10::Argument& argument : schema.arguments()) result.args.push_back(convert(argument));
   for (const c10::Argument& value : schema.returns()) {
     const Alias alias = alias_of(value.alias_info());
@@ -131,22 +146,35 @@ Schema convert(const c10::OperatorHandle& handle) {
 
 SchemaType schema_type(const c10::Type& type) {
   switch (type.kind()) {
-    case c10::TypeKind::OptionalType: return schema_type(*type.expectRef<c10::OptionalType>().getElementType());
-    case c10::TypeKind::ListType: return list_type(*type.expectRef<c10::ListType>().getElementType());
-    case c10::TypeKind::TensorType: return SchemaType::tensor;
+    case c10::TypeKind::OptionalType:
+      return schema_type(*type.expectRef<c10::OptionalType>().getElementType());
+    case c10::TypeKind::ListType:
+      return list_type(*type.expectRef<c10::ListType>().getElementType());
+    case c10::TypeKind::TensorType:
+      return SchemaType::tensor;
     case c10::TypeKind::IntType:
-    case c10::TypeKind::SymIntType: return SchemaType::integer;
+    case c10::TypeKind::SymIntType:
+      return SchemaType::integer;
     case c10::TypeKind::FloatType:
-    case c10::TypeKind::SymFloatType: return SchemaType::real;
+    case c10::TypeKind::SymFloatType:
+      return SchemaType::real;
     case c10::TypeKind::BoolType:
-    case c10::TypeKind::SymBoolType: return SchemaType::boolean;
-    case c10::TypeKind::NumberType: return SchemaType::scalar;
-    case c10::TypeKind::StringType: return SchemaType::string;
-    case c10::TypeKind::ScalarTypeType: return SchemaType::dtype;
-    case c10::TypeKind::LayoutType: return SchemaType::layout;
-    case c10::TypeKind::MemoryFormatType: return SchemaType::memory_format;
-    case c10::TypeKind::DeviceObjType: return SchemaType::device;
-    default: return SchemaType::other;
+    case c10::TypeKind::SymBoolType:
+      return SchemaType::boolean;
+    case c10::TypeKind::NumberType:
+      return SchemaType::scalar;
+    case c10::TypeKind::StringType:
+      return SchemaType::string;
+    case c10::TypeKind::ScalarTypeType:
+      return SchemaType::dtype;
+    case c10::TypeKind::LayoutType:
+      return SchemaType::layout;
+    case c10::TypeKind::MemoryFormatType:
+      return SchemaType::memory_format;
+    case c10::TypeKind::DeviceObjType:
+      return SchemaType::device;
+    default:
+      return SchemaType::other;
   }
 }
 

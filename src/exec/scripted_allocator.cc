@@ -110,8 +110,8 @@ AllocScope::Grant RecordScope::take(Bytes size) {
     events_.push_back({true, next_id_++, 0});
     return {false, nullptr};
   }
-  const bool capped = cap_ > 0 && size > cap_ &&
-                      std::find(exempt_.begin(), exempt_.end(), size) == exempt_.end();
+  const bool capped =
+      cap_ > 0 && size > cap_ && std::find(exempt_.begin(), exempt_.end(), size) == exempt_.end();
   TORCH_CHECK_WITH(OutOfMemoryError, !capped, "out of memory: an allocation of ",
                    format_bytes(size), " is above the workspace cap of ", format_bytes(cap_));
   std::byte* address = slab_.grant_first_fit(size, alignment_);

@@ -46,8 +46,8 @@ class AllocScope {
   static AllocScope* current(c10::Device device);
 
   struct Grant {
-    bool native = true;            // PyTorch's allocator serves it
-    void* address = nullptr;       // null and not native: an allocation of 0 bytes
+    bool native = true;       // PyTorch's allocator serves it
+    void* address = nullptr;  // null and not native: an allocation of 0 bytes
   };
   // Throws c10::OutOfMemoryError.
   virtual Grant take(Bytes size) = 0;
@@ -99,7 +99,7 @@ class RecordScope final : AllocScope {
   bool slab_was_full_ = false;
   std::int32_t next_id_ = 0;
   std::vector<AllocEvent> events_;
-  std::unordered_map<const void*, std::int32_t> latest_;   // address -> id
+  std::unordered_map<const void*, std::int32_t> latest_;  // address -> id
 };
 
 // A planned allocation. `address` null: an output for the caller, served by
@@ -112,10 +112,10 @@ struct PlannedAlloc {
 
 // What happened inside one scope beside the script.
 struct ScopeReport {
-  std::int64_t strays = 0;       // allocations that the script did not foresee
+  std::int64_t strays = 0;  // allocations that the script did not foresee
   Bytes stray_bytes = 0;
-  std::int64_t unused = 0;       // script allocations that never came
-  Bytes caller_bytes = 0;        // granted for outputs of the caller
+  std::int64_t unused = 0;  // script allocations that never came
+  Bytes caller_bytes = 0;   // granted for outputs of the caller
 };
 
 // The k-th allocation gets planned[k] if its size matches and no block that
@@ -140,8 +140,8 @@ class ReplayScope final : AllocScope {
   std::size_t next_ = 0;
   Bytes stray_limit_;
   ScopeReport report_;
-  Slab* slab_ = nullptr;                    // where the last grant was
-  std::vector<const PlannedAlloc*> live_;   // granted here and not yet freed
+  Slab* slab_ = nullptr;                   // where the last grant was
+  std::vector<const PlannedAlloc*> live_;  // granted here and not yet freed
 };
 
 }  // namespace lowwater

@@ -139,9 +139,7 @@ class ScriptedCudaAllocator final : public Pluggable {
   }
   void pushCompileContext(std::string& context) override { native_->pushCompileContext(context); }
   void popCompileContext() override { native_->popCompileContext(); }
-  void setUserMetadata(const std::string& metadata) override {
-    native_->setUserMetadata(metadata);
-  }
+  void setUserMetadata(const std::string& metadata) override { native_->setUserMetadata(metadata); }
   std::string getUserMetadata() override { return native_->getUserMetadata(); }
   void attachOutOfMemoryObserver(caching::OutOfMemoryObserver observer) override {
     native_->attachOutOfMemoryObserver(std::move(observer));
@@ -157,7 +155,7 @@ class ScriptedCudaAllocator final : public Pluggable {
     return native_->memcpyAsync(to, to_device, from, from_device, count, stream, p2p);
   }
   std::shared_ptr<caching::AllocatorState> getCheckpointState(DeviceIndex d,
-                                                             MempoolId_t pool) override {
+                                                              MempoolId_t pool) override {
     return native_->getCheckpointState(d, pool);
   }
   caching::CheckpointDelta setCheckpointPoolState(

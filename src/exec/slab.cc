@@ -90,7 +90,7 @@ std::byte* Slab::grant_first_fit(Bytes size, Bytes alignment) {
   std::lock_guard lock(mutex_);
   Bytes offset = 0;
   for (const auto& [address, block] : blocks_) {
-    if (address - base_ >= offset + size) break;   // the gap before this block is wide enough
+    if (address - base_ >= offset + size) break;  // the gap before this block is wide enough
     offset = std::max(offset, align_up(address - base_ + block.size, alignment));
   }
   if (size > size_ - offset) return nullptr;
@@ -119,8 +119,9 @@ void Slab::trim_overlapped(std::byte* begin, std::byte* end) {
   auto next = blocks_.lower_bound(begin);
   for (auto before = next; before != blocks_.begin();) {
     --before;
-    if (before->second.size == 0) continue;   // replaced; what precedes it may still reach here
-    if (before->first + before->second.size > begin) set_size(before->second, begin - before->first);
+    if (before->second.size == 0) continue;  // replaced; what precedes it may still reach here
+    if (before->first + before->second.size > begin)
+      set_size(before->second, begin - before->first);
     break;
   }
   for (; next != blocks_.end() && next->first < end; ++next) set_size(next->second, 0);

@@ -31,8 +31,8 @@ class Slab {
 
   // What the callbacks counted; never read from a plan.
   struct Account {
-    Bytes live = 0;            // granted minus freed, shared bytes once
-    Bytes high_water = 0;      // highest end of a granted block, from base
+    Bytes live = 0;        // granted minus freed, shared bytes once
+    Bytes high_water = 0;  // highest end of a granted block, from base
     Bytes peak_live = 0;
     std::int64_t grants = 0, frees = 0;
   };

@@ -17,7 +17,7 @@ std::byte* cuda_slab_memory(c10::Device device, Bytes size) {
   void* address = nullptr;
   const cudaError_t status = cudaMalloc(&address, static_cast<std::size_t>(size));
   if (status != cudaSuccess) {
-    static_cast<void>(cudaGetLastError());   // a refused allocation is not sticky
+    static_cast<void>(cudaGetLastError());  // a refused allocation is not sticky
     throw Error(ErrorKind::machine,
                 device.str() + " refused " + format_bytes(size) + ": " + cudaGetErrorString(status),
                 {}, "other processes may use the device; `lowwater top` shows them");
@@ -39,7 +39,9 @@ void free_cuda_slab_memory(c10::Device device, std::byte* address) {
 #else
 
 std::byte* cuda_slab_memory(c10::Device device, Bytes) {
-  throw Error(ErrorKind::machine, device.str() + " is not available: the PyTorch that lowwater was built with has no CUDA");
+  throw Error(
+      ErrorKind::machine,
+      device.str() + " is not available: the PyTorch that lowwater was built with has no CUDA");
 }
 
 void free_cuda_slab_memory(c10::Device, std::byte*) {}

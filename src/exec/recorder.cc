@@ -1,0 +1,167 @@
+#include "exec/recorder.h"
+
+#include <c10/core/DeviceGuard.h>
+#include <c10/core/InferenceMode.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+
+#include "analysis/estimate.h"
+#include "exec/recorder_device.h"
+#include "exec/recorder_measure.h"
+#include "exec/schemas.h"
+#include "exec/scripted_allocator.h"
+#include "exec/slab.h"
+#include "exec/synthetic.h"
+#include "lowwater/error.h"
+
+namespace lowwater {
+namespace {
+
+constexpr Bytes kCpuAlignment = 64;    // of PyTorch's own CPU allocator
+constexpr Bytes kCudaAlignment = 512;  // of its CUDA allocator: kernels are chosen by it
+constexpr Bytes kSmallestSlab = 64 * kMiB;
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The whole limit at once: a slab that grew would make cuDNN choose, and keep,
+// an engine for the small one. Where the system has less, what it has.
+std::unique_ptr<Slab> largest_slab(c10::Device device, Bytes limit) {
+  for (Bytes size = limit;; size = size / 4 * 3) {
+    try {
+      return std::make_unique<Slab>(device, size);
+    } catch (const Error&) {
+      if (size <= kSmallestSlab) throw;
+    }
+  }
+}
+
+// Steps that this thread ran in this process, by full key: cuDNN and cuBLASLt
+// keep their plans per thread.
+std::unordered_set<std::string>& warm_steps() {
+  static thread_local std::unordered_set<std::string> steps;
+  return steps;
+}
+
+}  // namespace
+
+struct Recorder::State {
+  RecorderOptions options;
+  RecordStore* store = nullptr;
+  Bytes alignment = 0;
+  std::string key_prefix;
+  std::unique_ptr<Slab> slab;
+  std::optional<SchemaTable> schemas;  // dumped when something has to be estimated
+  std::unordered_map<std::string, StepRecord> records;
+  Counts counts;
+  double spent_s = 0;
+
+  StepRecord find_or_measure(const StepSpec& spec);
+  StepRecord estimate(const StepSpec& spec);
+  StepRecord infeasible(const StepSpec& spec);
+  bool fits_by_type(const StepSpec& spec) const;
+  Slab& open_slab();
+  MeasureOptions measure_options() const { return {alignment, options.workspace_cap}; }
+};
+
+Recorder::Recorder(const RecorderOptions& options, RecordStore* store)
+    : state_(std::make_unique<State>()) {
+  state_->options = options;
+  state_->store = store;
+  state_->alignment = options.device.is_cpu() ? kCpuAlignment : kCudaAlignment;
+  state_->key_prefix = environment_key(options.device) + " align " +
+                       std::to_string(state_->alignment) + " cap " +
+                       std::to_string(options.workspace_cap) + " | ";
+}
+
+Recorder::~Recorder() {
+  // A library kept memory of the slab (none is known to): it must stay valid.
+  if (state_->slab != nullptr && state_->slab->account().live > 0) {
+    static_cast<void>(state_->slab.release());
+  }
+}
+
+const StepRecord& Recorder::record(const StepSpec& spec) {
+  std::string key = spec.key();
+  const auto found = state_->records.find(key);
+  if (found != state_->records.end()) return found->second;
+  StepRecord record = state_->find_or_measure(spec);
+  return state_->records.emplace(std::move(key), std::move(record)).first->second;
+}
+
+Bytes Recorder::alignment() const { return state_->alignment; }
+Recorder::Counts Recorder::counts() const { return state_->counts; }
+Bytes Recorder::peak_bytes() const {
+  return state_->slab == nullptr ? 0 : state_->slab->account().peak_live;
+}
+
+Slab& Recorder::State::open_slab() {
+  if (slab == nullptr) {
+    install_cpu_allocator();
+    if (options.device.is_cuda()) install_cuda_allocator();
+    warm_up_libraries(options.device);
+    slab = largest_slab(options.device, options.slab_limit);
+  }
+  return *slab;
+}
+
+StepRecord Recorder::State::find_or_measure(const StepSpec& spec) {
+  if (spec.variant != "aten") {
+    throw Error(ErrorKind::internal, "no way to record variant " + spec.variant, spec.op);
+  }
+  const std::string key = key_prefix + spec.key();
+  const c10::InferenceMode inference;
+  const c10::DeviceGuard on_device(options.device);
+  if (std::optional<StepRecord> known = store == nullptr ? std::nullopt : store->find(key)) {
+    const bool cold =
+        options.device.is_cuda() && options.warm_up_known && !warm_steps().contains(key);
+    if (cold && (!fits_by_type(spec) || !warm_up_step(spec, open_slab(), measure_options()))) {
+      return infeasible(spec);  // under this slab; known from a larger one
+    }
+    warm_steps().insert(key);
+    ++counts.known;
+    return *known;
+  }
+  if (!fits_by_type(spec)) return infeasible(spec);
+  if (spent_s >= options.time_limit_s) return estimate(spec);
+  const Clock::time_point start = Clock::now();
+  std::optional<StepRecord> measured = measure_step(spec, open_slab(), measure_options());
+  // A cap binds only operators that have another way.
+  if (!measured && options.workspace_cap > 0) measured = measure_step(spec, *slab, {alignment, 0});
+  spent_s += seconds_since(start);
+  if (!measured) return infeasible(spec);
+  warm_steps().insert(key);
+  ++counts.measured;
+  if (store != nullptr) store->put(key, *measured);
+  return std::move(*measured);
+}
+
+// Inputs alone must fit; outputs and temporaries are tried.
+bool Recorder::State::fits_by_type(const StepSpec& spec) const {
+  return synthetic_input_bytes(spec, alignment) <= options.slab_limit;
+}
+
+StepRecord Recorder::State::estimate(const StepSpec& spec) {
+  if (!schemas) schemas = dump_schemas();
+  ++counts.estimated;
+  return estimate_step(spec, *schemas);
+}
+
+StepRecord Recorder::State::infeasible(const StepSpec& spec) {
+  StepRecord record = estimate(spec);
+  --counts.estimated;
+  ++counts.infeasible;
+  record.infeasible = true;
+  record.upper_bound = synthetic_input_bytes(spec, alignment) + record.peak_bytes();
+  return record;
+}
+
+}  // namespace lowwater
