@@ -6,9 +6,9 @@ find_package(Threads REQUIRED)
 if(LOWWATER_TORCH)
   find_package(SQLite3 REQUIRED)
   find_package(CLI11 REQUIRED)
-  find_package(PNG REQUIRED)
-  find_package(JPEG)   # without it, JPEG inputs are refused by name
 endif()
+find_package(PNG REQUIRED)
+find_package(JPEG)   # without it, JPEG inputs are refused by name
 if(LOWWATER_TESTS)
   find_package(GTest REQUIRED)
   find_path(RAPIDCHECK_INCLUDE_DIR rapidcheck.h)
