@@ -27,27 +27,82 @@ struct Effort {
   }
 };
 
-// Runs the exact search on several targets and tie-breaking orders in turn,
-// each with few nodes, then with twice as many, and so on: which of them is
-// lucky is not known beforehand.
-void search_exactly(const PackPart& part, Bytes good_enough, Effort& effort, Best& best) {
-  std::vector<std::vector<std::int32_t>> orders;
-  for (const OrderKey key : {OrderKey::pressure, OrderKey::area, OrderKey::duration, OrderKey::size})
-    orders.push_back(order_by(part, key));
-  for (std::int64_t limit = 4 * part.count() + 100; !effort.spent(); limit *= 2) {
-    for (const int quarter : {0, 1, 2, 3}) {
-      for (const auto& order : orders) {
-        const Bytes low = std::max(best.bound, good_enough);
-        if (best.placement.height <= low || effort.spent()) return;
-        const Bytes target = low + (best.placement.height - 1 - low) * quarter / 4;
-        ExactResult found = search_height(part, target, order, std::min(limit, effort.nodes), effort.deadline);
-        effort.nodes -= found.nodes;
-        if (found.end == SearchEnd::found) best.placement = std::move(found.placement), best.method = "exact";
-        if (found.end == SearchEnd::exhausted) best.bound = target + 1;
+// Two searches take turns, as which of them is lucky is not known beforehand:
+// one tries for the bound itself with ever more nodes, the other restarts often,
+// from shuffled orders, on targets that are easier to meet.
+class Searches {
+ public:
+  Searches(const PackPart& part, Bytes good_enough, Effort& effort, Best& best)
+      : part_(part), good_enough_(good_enough), effort_(effort), best_(best) {
+    for (const OrderKey key : {OrderKey::pressure, OrderKey::area, OrderKey::duration, OrderKey::size})
+      orders_.push_back(order_by(part, key));
+    won_ = orders_[0];
+  }
+
+  void run() {
+    std::int64_t on_bound = 0, on_restarts = 0, limit = 4 * part_.count() + 100;
+    for (int turn = 0; !done();) {
+      if (on_bound <= on_restarts) {
+        on_bound += attempt(low(), orders_[static_cast<std::size_t>(turn) % 4], limit, 0);
+        if (++turn % 4 == 0) limit *= 2;
+      } else {
+        on_restarts += restart();
       }
     }
   }
-}
+
+ private:
+  [[nodiscard]] Bytes low() const { return std::max(best_.bound, good_enough_); }
+  [[nodiscard]] bool done() const { return best_.placement.height <= low() || effort_.spent(); }
+
+  std::int64_t restart() {
+    static constexpr double kTargets[] = {0.97, 0.5, 0.8, 0.25};   // between bound and best
+    const std::int64_t round = restarts_++;
+    const auto gap = static_cast<double>(best_.placement.height - 1 - low());
+    const Bytes target = low() + static_cast<Bytes>(gap * kTargets[round / 4 % 4]);
+    // Luby's sequence 1 1 2 1 1 2 4 ...: mostly short, sometimes long.
+    const std::int64_t step = round / 16 + 1, length = step & -step;
+    const auto& base = round % 2 == 0 ? orders_[static_cast<std::size_t>(round / 2) % 4] : won_;
+    const double strength = 0.02 + 0.3 * random_.unit() * random_.unit();
+    const double thrift = round % 3 == 0 ? 0 : random_.unit();
+    return attempt(target, shuffled(base, strength), 4 * part_.count() * length, thrift);
+  }
+
+  // Each item moves by up to `strength` of the list's length.
+  std::vector<std::int32_t> shuffled(const std::vector<std::int32_t>& order, double strength) {
+    std::vector<std::pair<double, std::int32_t>> keys;
+    const auto reach = strength * static_cast<double>(order.size());
+    for (std::size_t k = 0; k < order.size(); ++k)
+      keys.emplace_back(static_cast<double>(k) + reach * random_.unit(), order[k]);
+    std::sort(keys.begin(), keys.end());
+    std::vector<std::int32_t> result;
+    for (const auto& [key, item] : keys) result.push_back(item);
+    return result;
+  }
+
+  // Returns the nodes spent.
+  std::int64_t attempt(Bytes target, std::vector<std::int32_t> order, std::int64_t limit, double thrift) {
+    ExactResult found = search_height(part_, target, order, std::min(limit, effort_.nodes), effort_.deadline,
+                                      {.thrift = thrift});
+    effort_.nodes -= found.nodes;
+    if (found.end == SearchEnd::exhausted && thrift == 0) best_.bound = std::max(best_.bound, target + 1);
+    if (found.end == SearchEnd::found) {
+      best_.placement = std::move(found.placement);
+      best_.method = "exact";
+      won_ = std::move(order);
+    }
+    return std::max<std::int64_t>(found.nodes, 1);
+  }
+
+  const PackPart& part_;
+  const Bytes good_enough_;
+  Effort& effort_;
+  Best& best_;
+  std::vector<std::vector<std::int32_t>> orders_;
+  std::vector<std::int32_t> won_;   // the order of the latest success
+  PackRandom random_;
+  std::int64_t restarts_ = 0;
+};
 
 Best pack_part(const PackPart& part, Bytes good_enough, Effort& effort) {
   GreedyResult greedy = greedy_portfolio(part, std::max(part.bound, good_enough));
@@ -58,7 +113,7 @@ Best pack_part(const PackPart& part, Bytes good_enough, Effort& effort) {
   }
   Best best{std::move(greedy.placement), std::move(greedy.method), part.bound};
   if (!done(best.placement.height) && part.count() <= kMaxExactItems)
-    search_exactly(part, good_enough, effort, best);
+    Searches(part, good_enough, effort, best).run();
   return best;
 }
 

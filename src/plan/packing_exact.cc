@@ -16,8 +16,8 @@ class Search {
   Search(const PackPart& part, Bytes target, std::span<const std::int32_t> order,
          std::int64_t node_limit, Deadline deadline, const ExactSwitches& switches)
       : part_(part), target_(target), node_limit_(node_limit), deadline_(deadline),
-        on_(switches), rank_(order.size()), lowest_(order.size(), 0), offset_(order.size(), -1),
-        waiting_(part.section_total), next_(part.section_total.size() + 1) {
+        on_(switches), thrift_(switches.thrift), rank_(order.size()), lowest_(order.size(), 0), offset_(order.size(), -1),
+        waiting_(part.section_total), stacked_(waiting_.size()), next_(waiting_.size() + 1) {
     for (std::size_t k = 0; k < order.size(); ++k) rank_[at(order[k])] = static_cast<std::int32_t>(k);
   }
 
@@ -125,19 +125,27 @@ class Search {
     }
   }
 
+  // How high things may reach, seen from the floor: less than the target while
+  // the floor is low, if the search is told to be thrifty.
+  Bytes allowed(Bytes floor) const {
+    const double left = 1 - static_cast<double>(floor) / static_cast<double>(target_);
+    return target_ - static_cast<Bytes>(thrift_ * left * static_cast<double>(target_ - part_.bound));
+  }
+
   // In each section, all waiting items must fit between the lowest place that
-  // one of them can take and the target. `items` ascend by lowest offset, so
+  // one of them can take and the limit. `items` ascend by lowest offset, so
   // the first that reaches a section sets its floor; `next_` skips the done ones.
   bool fits_above_floors(const Items& items, Bytes floor) {
+    const Bytes limit = allowed(floor);
     std::iota(next_.begin(), next_.end(), 0);
     for (const std::int32_t i : items) {
       const Bytes lowest = std::max(floor, lowest_[at(i)]);
       for (std::int32_t s = skip(part_.first[at(i)]); s < part_.last[at(i)]; s = skip(s)) {
-        if (lowest + waiting_[at(s)] > target_) return false;
+        if (lowest + waiting_[at(s)] > limit) return false;
         next_[at(s)] = s + 1;
       }
     }
-    return true;
+    return fits_stacked(items, floor, limit);
   }
 
   std::int32_t skip(std::int32_t s) {
@@ -146,6 +154,25 @@ class Search {
       s = next_[at(s)];
     }
     return s;
+  }
+
+  // The same for every threshold, at more cost: the items that cannot lie below
+  // `lowest_i` must fit between it and the limit.
+  //
+  //   limit    ---------------
+  //            | j | sizes of       lowest_i + size_i + size_j + ... <= limit
+  //   lowest_i | i | i, j, ...
+  bool fits_stacked(const Items& items, Bytes floor, Bytes limit) {
+    std::fill(stacked_.begin(), stacked_.end(), 0);
+    for (std::size_t k = items.size(); k-- > 0;) {
+      const std::size_t i = at(items[k]);
+      const Bytes size = part_.size[i];
+      Bytes most = 0;
+      for (std::int32_t s = part_.first[i]; s < part_.last[i]; ++s)
+        most = std::max(most, stacked_[at(s)] += size);
+      if (std::max(floor, lowest_[i]) + most > limit) return false;
+    }
+    return true;
   }
 
   // Items that are connected through common sections, each group in list order.
@@ -175,10 +202,12 @@ class Search {
   const std::int64_t node_limit_;
   const Deadline deadline_;
   const ExactSwitches on_;
+  const double thrift_;
   std::vector<std::int32_t> rank_;
   std::vector<Bytes> lowest_;    // of unplaced items: the top of what lies below
   std::vector<Bytes> offset_;    // -1: unplaced
   std::vector<Bytes> waiting_;   // unplaced units in each section
+  std::vector<Bytes> stacked_;   // scratch: units of waiting items in each section
   std::vector<Change> trail_;
   std::vector<std::int32_t> next_, edge_, group_;
   std::int64_t nodes_ = 0;

@@ -20,6 +20,10 @@ struct ExactSwitches {
   bool inference = true;    // what waits in a section must still fit above its floor
   bool hatless = true;      // an item with nothing above it has no better place
   bool decompose = true;    // groups that no longer meet in time are solved on their own
+  // 0..1: waste little at the bottom, where it is cheap to turn back, by allowing
+  // only a part of the slack there. Above 0 the search is no longer exact:
+  // `exhausted` then proves nothing.
+  double thrift = 0;
 };
 
 enum class SearchEnd : std::uint8_t { found, exhausted, limit };

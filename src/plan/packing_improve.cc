@@ -7,18 +7,6 @@ namespace {
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
-// xorshift: the same numbers on every machine and library.
-class Random {
- public:
-  std::size_t below(std::size_t limit) {
-    state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
-    return static_cast<std::size_t>(state_ % limit);
-  }
-
- private:
-  std::uint64_t state_ = 0x9e3779b97f4a7c15ULL;
-};
-
 // Moves one item to an earlier position.
 void advance(std::vector<std::int32_t>& order, std::size_t from, std::size_t to) {
   std::rotate(order.begin() + static_cast<std::ptrdiff_t>(to),
@@ -28,7 +16,7 @@ void advance(std::vector<std::int32_t>& order, std::size_t from, std::size_t to)
 
 // A changed copy: one of the items that reach the top goes earlier, now and
 // then two random items swap.
-std::vector<std::int32_t> neighbour_of(const PackPart& part, const GreedyResult& from, Random& random) {
+std::vector<std::int32_t> neighbour_of(const PackPart& part, const GreedyResult& from, PackRandom& random) {
   std::vector<std::int32_t> order = from.order;
   std::vector<std::size_t> sticking;
   for (std::size_t k = 1; k < order.size(); ++k) {
@@ -50,7 +38,7 @@ GreedyResult improve_order(const PackPart& part, const GreedyResult& start, Byte
                            std::int64_t rounds, Deadline deadline) {
   GreedyResult best = start, current = start;
   if (part.count() < 2) return best;
-  Random random;
+  PackRandom random;
   std::int64_t since_gain = 0;
   for (std::int64_t round = 0; round < rounds && best.placement.height > good_enough; ++round) {
     if (std::chrono::steady_clock::now() > deadline) break;

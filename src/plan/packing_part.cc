@@ -40,7 +40,7 @@ void add_neighbours(PackPart& part) {
   std::vector<std::int64_t> degree(n + 1, 0);
   std::int64_t pairs = 0;
   for (std::size_t i = 0; i < n; ++i) pairs += static_cast<std::int64_t>(run_end(i) - i - 1);
-  part.sparse = 2 * pairs <= kMaxPairs;
+part.sparse = 2 * pairs <= kMaxPairs;
   if (!part.sparse) return;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j < run_end(i); ++j) ++degree[i], ++degree[j];

@@ -50,6 +50,20 @@ struct PackPart {
 // Items of no bytes or no time conflict with nobody and are in no part.
 std::vector<PackPart> split_into_parts(std::span<const PackItem> items, Bytes alignment);
 
+// xorshift with a fixed seed: the same numbers on every machine and library.
+class PackRandom {
+ public:
+  std::size_t below(std::size_t limit) { return static_cast<std::size_t>(next() % limit); }
+  double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }   // [0, 1)
+
+ private:
+  std::uint64_t next() {
+    state_ ^= state_ << 13, state_ ^= state_ >> 7, state_ ^= state_ << 17;
+    return state_;
+  }
+  std::uint64_t state_ = 0x9e3779b97f4a7c15ULL;
+};
+
 // Offsets by item of a part, in units; height is the max of offset + size.
 struct Placement {
   std::vector<Bytes> offsets;
