@@ -53,7 +53,7 @@ bool visible(const Instance& call, std::size_t output) {
 // Nothing runs: every output is a view of an operand's buffer.
 bool is_view(Lowering& l, const Instance& call) {
   const Node& node = call.node;
-  if (node.barrier || node.guard != kNone || node.outputs.empty()) return false;
+  if (node.barrier || node.guard != kNone || is_scalar_op(node.op)) return false;
   if (!call.record.events.empty() || l.facts.specs[static_cast<std::size_t>(call.id)].worst_case) return false;
   if (std::find(kBitViews.begin(), kBitViews.end(), node.op) != kBitViews.end()) return false;
   for (const SlotId operand : call.operands) {

@@ -8,8 +8,10 @@
 //
 // Buffers are storages with an address; slots are values: views of a buffer,
 // or numbers known only at run time. Times are positions in the sequence of
-// events (allocations and frees, each its own tick), so that a workspace lives
-// only inside its step. A loop is one span of ticks for what is outside it.
+// events (each script event, copy and release is one tick), so that a workspace
+// lives only inside its step; `once` and `steps` count from 0 each. A loop is
+// one span of ticks for what is outside it.
+// A buffer begins at its script's allocation, or at the copy that writes it.
 #pragma once
 
 #include <cstdint>
@@ -51,6 +53,7 @@ struct Buffer {
   Tick begin = 0, end = 0;    // live in [begin, end); [0, 0) for what always lives
   // This buffer takes the place of another whose last reader is its writer
   // (x = relu(x)): same address, the sharing rule of the writer's operator allows it.
+  // Of a chain of sharers only the last one is released; each ends where the next begins.
   BufferId shares = kNone;
   ValueId value = kNone;      // the first value that lives in it, for messages
   NodeId node = kNone;        // who allocates it
@@ -68,8 +71,9 @@ struct Slot {
   BufferId buffer = kNone;    // tensors
   TensorMeta meta;            // storage_offset is relative to the buffer
   std::vector<LoopStride> loop_strides;
-  // The kernel decides the sizes at run time (meta has upper bounds): readers
-  // take the tensor that the writing step returned.
+  // The kernel decides the sizes at run time (meta has upper bounds), or the view
+  // is more than sizes and strides (a conjugate bit): readers take the tensor
+  // that the writing step returned.
   bool dynamic = false;
   ValueId value = kNone;
 };
@@ -127,7 +131,7 @@ struct Program {
   std::vector<Step> steps;              // one run
   std::vector<std::int64_t> loops;      // trip counts
   std::vector<SlotId> inputs;           // by flat user input; kNone: constant or unused
-  std::vector<SlotId> outputs;          // by graph output; kNone: a constant output
+  std::vector<SlotId> outputs;          // by graph output; kNone: a constant, or a mutation (a copy step)
   std::vector<std::string> stream_names = {"compute", "h2d", "d2h"};
   std::int32_t events = 0;
   Bytes alignment = 64;
