@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "analysis/facts.h"
+#include "plan/liveness.h"
 #include "plan/lower.h"
 #include "plan/program.h"
 #include "plan/schedule.h"
@@ -22,6 +23,8 @@ struct MoveContext {
   const Facts& facts;
   CostProvider& costs;
   const LowerOptions& lower;
+  const LivenessModel& model;         // what a schedule would need, in microseconds
+  const std::vector<bool>& random;    // by NodeId: see SearchOptions
   // Bytes above which a step counts as excess; the move is to lower the sum of
   // excess over all steps.
   Bytes target = 0;
@@ -49,7 +52,12 @@ struct Move {
 // In the order in which the driver tries them. One file each in plan/moves/.
 const std::vector<Move>& move_table();
 
+// By NodeId: the operator draws random numbers, or nobody knows whether it
+// does. Such nodes run exactly once and keep their order.
+std::vector<bool> random_nodes(const Graph& graph, const SchemaTable& schemas);
+
 struct SearchOptions {
+  std::vector<bool> random;   // of random_nodes; empty: none is
   double max_slowdown = 0;    // 0: no limit; else points slower than this times the fastest are dropped
   double time_limit_ms = 5000;
   std::function<bool()> interrupted;
