@@ -2,7 +2,7 @@
 #include <array>
 #include <string_view>
 
-#include "data/data.h"
+#include "data/read.h"
 #include "data/image.h"
 #include "data/npy.h"
 #include "data/refuse.h"
@@ -34,8 +34,11 @@ constexpr std::array<Foreign, 9> kForeign = {{
 }  // namespace
 
 std::vector<NamedTensor> read_tensors(const std::string& path, const ImageOptions& image) {
-  const std::shared_ptr<const MappedFile> mapped = MappedFile::open(path);
-  const std::span<const std::byte> file = mapped->bytes();
+  return decode_tensors(MappedFile::open(path)->bytes(), path, image);
+}
+
+std::vector<NamedTensor> decode_tensors(std::span<const std::byte> file, const std::string& path,
+                                        const ImageOptions& image) {
   const std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
   if (text.empty()) refuse_data(path, "is empty", "save or copy the file again");
   if (text.starts_with("\x93NUMPY")) return {{"", read_npy(file, path)}};

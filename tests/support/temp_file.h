@@ -23,6 +23,7 @@ class TempFolder {
   [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
   // Writes a file and returns its path.
   [[nodiscard]] std::string write(const std::string& name, const std::string& bytes) const {
+    std::filesystem::remove(path(name));  // replacing a file's content waits for the disk on some systems
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
   }
