@@ -10,12 +10,15 @@
 // Every other operator allocates its outputs, with the exported strides.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "analysis/facts.h"
+#include "graph/text.h"
 
 namespace lowwater {
 
@@ -35,7 +38,9 @@ class FakeCosts final : public CostProvider {
   }
 
   const StepRecord& record(const StepSpec& spec) override {
-    auto [found, is_new] = records_.try_emplace(spec.key());
+    std::string key = spec.key();   // plus what a record depends on here
+    for (const Type& type : spec.output_types) key += " " + print_type(type);
+    auto [found, is_new] = records_.try_emplace(std::move(key));
     if (is_new) found->second = make(spec);
     return found->second;
   }
