@@ -19,6 +19,7 @@ struct Violation {
     bad_address,     // outside its space, misaligned
     bad_script,      // a script frees what is not live, or outputs do not match
     wrong_peak,      // the arena size is not what the buffers need
+    wrong_value,     // a step, operand or result is not what the graph says
   };
   Kind kind = Kind::overlap;
   std::string what;   // one sentence naming steps, values and byte ranges
