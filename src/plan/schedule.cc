@@ -34,21 +34,6 @@ std::string print_nodes(const Graph& graph, const std::vector<NodeId>& nodes) {
   return text;
 }
 
-std::string print_loop_head(const Graph& graph, const Loop& loop) {
-  const bool known = loop.axis_value >= 0 &&
-                     static_cast<std::size_t>(loop.axis_value) < graph.values.size() &&
-                     loop.axis >= 0 && loop.tile > 0 &&
-                     static_cast<std::size_t>(loop.axis) < graph.value(loop.axis_value).type.sizes.size();
-  if (!known) return fmt::format("loop  axis {} of value {}, tile {}", loop.axis, loop.axis_value, loop.tile);
-  const Value& value = graph.value(loop.axis_value);
-  const std::int64_t extent = value.type.sizes[static_cast<std::size_t>(loop.axis)];
-  const std::int64_t tiles = (extent + loop.tile - 1) / loop.tile;
-  const std::int64_t last = extent - (tiles - 1) * loop.tile;
-  const std::string rest = last != loop.tile && tiles > 1 ? fmt::format(", last {}", last) : "";
-  return fmt::format("loop  axis {} of %{}, {} {} of {}{}", loop.axis, value.name, tiles,
-                     tiles == 1 ? "tile" : "tiles", loop.tile, rest);
-}
-
 void print_items(const Graph& graph, const std::vector<ScheduleItem>& items, int depth,
                  std::string& text) {
   const std::string indent(static_cast<std::size_t>(depth) * 2, ' ');
@@ -58,7 +43,7 @@ void print_items(const Graph& graph, const std::vector<ScheduleItem>& items, int
       continue;
     }
     for (const Loop& loop : std::get<std::vector<Loop>>(item.item)) {
-      text += indent + print_loop_head(graph, loop) + "\n";
+      text += indent + print_loop(graph, loop) + "\n";
       print_items(graph, loop.body, depth + 1, text);
     }
   }
@@ -101,6 +86,21 @@ std::vector<NodeId> flat_order(const Schedule& schedule) {
   std::vector<NodeId> order;
   append_order(schedule.body, order);
   return order;
+}
+
+std::string print_loop(const Graph& graph, const Loop& loop) {
+  const bool known = loop.axis_value >= 0 &&
+                     static_cast<std::size_t>(loop.axis_value) < graph.values.size() &&
+                     loop.axis >= 0 && loop.tile > 0 &&
+                     static_cast<std::size_t>(loop.axis) < graph.value(loop.axis_value).type.sizes.size();
+  if (!known) return fmt::format("loop  axis {} of value {}, tile {}", loop.axis, loop.axis_value, loop.tile);
+  const Value& value = graph.value(loop.axis_value);
+  const std::int64_t extent = value.type.sizes[static_cast<std::size_t>(loop.axis)];
+  const std::int64_t tiles = (extent + loop.tile - 1) / loop.tile;
+  const std::int64_t last = extent - (tiles - 1) * loop.tile;
+  const std::string rest = last != loop.tile && tiles > 1 ? fmt::format(", last {}", last) : "";
+  return fmt::format("loop  axis {} of %{}, {} {} of {}{}", loop.axis, value.name, tiles,
+                     tiles == 1 ? "tile" : "tiles", loop.tile, rest);
 }
 
 std::string print_schedule(const Graph& graph, const Schedule& schedule) {

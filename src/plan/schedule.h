@@ -64,6 +64,8 @@ std::vector<NodeId> flat_order(const Schedule& schedule);
 std::vector<std::string> check_schedule(const Graph& graph, const Schedule& schedule,
                                         const std::vector<bool>& random = {});
 
+// "loop  axis 0 of %x, 10 tiles of 1"
+std::string print_loop(const Graph& graph, const Loop& loop);
 std::string print_schedule(const Graph& graph, const Schedule& schedule);
 
 }  // namespace lowwater
