@@ -103,6 +103,8 @@ Bytes Recorder::peak_bytes() const {
   return state_->slab == nullptr ? 0 : state_->slab->account().peak_live;
 }
 
+Bytes Recorder::slab_bytes() const { return state_->slab == nullptr ? 0 : state_->slab->size(); }
+
 Slab& Recorder::State::open_slab() {
   if (slab == nullptr) {
     install_cpu_allocator();

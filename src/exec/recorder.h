@@ -44,6 +44,8 @@ class Recorder final : public CostProvider {
   [[nodiscard]] Counts counts() const;
   // Most bytes that recording held on the device at once, by the callbacks.
   [[nodiscard]] Bytes peak_bytes() const;
+  // What the slab takes of the device until the recorder is gone.
+  [[nodiscard]] Bytes slab_bytes() const;
 
  private:
   struct State;
