@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "lowwater/error.h"
 
@@ -43,6 +44,7 @@ class Collector {
 
   void add_node(NodeId id, CostProvider& costs) {
     const Node& node = graph_.node(id);
+    check_operands(id);
     facts_.specs.push_back(make_spec(graph_, node, facts_.values));
     const StepSpec& spec = facts_.specs.back();
     if (is_scalar_op(node.op)) {
@@ -61,7 +63,15 @@ class Collector {
     place_outputs(id, record);
   }
 
-  Facts take() { return std::move(facts_); }
+  Facts take() {
+    for (const Output& output : graph_.outputs) {
+      const auto* ref = std::get_if<Ref>(&output.value);
+      if (ref != nullptr && elsewhere_.contains(ref->id)) {
+        refuse_elsewhere(ref->id, graph_.value(ref->id).producer);
+      }
+    }
+    return std::move(facts_);
+  }
 
  private:
   ValueFact& fact(ValueId id) { return facts_.values[static_cast<std::size_t>(id)]; }
@@ -97,6 +107,21 @@ class Collector {
          {weight.dtype, weight.sizes, weight.strides, weight.storage_offset, 0});
   }
 
+  // An undefined tensor may be handed on (as None), one on the host may not.
+  void check_operands(NodeId id) const {
+    for (const ValueId value : node_inputs(graph_.node(id))) {
+      if (elsewhere_.contains(value)) refuse_elsewhere(value, id);
+    }
+  }
+
+  [[noreturn]] void refuse_elsewhere(ValueId value, NodeId where) const {
+    const Value& operand = graph_.value(value);
+    throw Error(ErrorKind::unsupported,
+                graph_.node(operand.producer).op + " returned %" + operand.name +
+                    " in memory that is neither its own nor an operand's",
+                graph_.where(where));
+  }
+
   void place_outputs(NodeId id, const StepRecord& record) {
     const Node& node = graph_.node(id);
     // Two outputs may be views of one allocation.
@@ -112,6 +137,8 @@ class Collector {
         if (value != kNone) join(value, found->second, output.meta);
       } else if (output.home == OutputHome::alias && value != kNone) {
         place_alias(id, value, output);
+      } else if (output.home == OutputHome::absent && output.meta.storage_bytes > 0) {
+        elsewhere_.insert(value);
       }
       if (value != kNone) check_type(id, value, output);
     }
@@ -160,6 +187,7 @@ class Collector {
   const WeightTable& weights_;
   Facts facts_;
   std::unordered_map<StorageIndex, StorageId> weight_storages_;
+  std::unordered_set<ValueId> elsewhere_;   // neither fresh nor an alias: on the host
 };
 
 }  // namespace

@@ -263,6 +263,29 @@ graph(%x: f32[4]):
   EXPECT_EQ(live_ranges(graph, facts)[2].end, 0);
 }
 
+TEST(Facts, UndefinedTensorsAreHandedOnAndHostTensorsRefused) {
+  const Graph graph = parse_graph(R"(
+graph(%x: f32[4]):
+  %y: f32[4] = custom::first(%x)
+  %z: f32[4] = custom::second(%x, %y)
+  return (%x)
+)");
+  StepOutput output{OutputHome::absent, 0, {}};
+  OneRecord undefined({{}, {output}});
+  EXPECT_EQ(collect_facts(graph, {}, undefined).specs[1].args[1], Arg(std::monostate{}));
+  output.meta.storage_bytes = 16;
+  OneRecord elsewhere({{}, {output}});
+  try {
+    collect_facts(graph, {}, elsewhere);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::unsupported);
+    EXPECT_EQ(error.where(), "custom::second");
+    EXPECT_EQ(error.message(),
+              "custom::first returned %y in memory that is neither its own nor an operand's");
+  }
+}
+
 TEST(Facts, ProgressCanStop) {
   const Graph graph = parse_graph(R"(
 graph(%x: f32[4]):
