@@ -37,7 +37,7 @@ nlohmann::json measure(const PackInstance& instance, const PackOptions& options)
 }
 
 int run(const std::vector<std::string>& args) {
-  PackOptions options;
+  PackOptions options{.node_limit = INT64_MAX};   // the time limit decides
   bool json = false;
   std::vector<PackInstance> instances;
   for (std::size_t i = 0; i < args.size(); ++i) {

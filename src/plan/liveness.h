@@ -37,8 +37,9 @@ class LivenessModel {
   // Of a sound schedule without loops.
   [[nodiscard]] Liveness run(const Schedule& schedule) const;
 
+  struct Shape;   // liveness_shape.h
+
  private:
-  struct Shape;
   std::unique_ptr<const Shape> shape_;
 };
 

@@ -6,6 +6,7 @@
 //   4. emit     releases and ticks                                                  lower_emit.cc
 #pragma once
 
+#include <string_view>
 #include <vector>
 
 #include "plan/lower.h"
@@ -54,6 +55,10 @@ inline constexpr std::int32_t kCompute = 0, kUpload = 1, kDownload = 2;
 // Appends what runs `node` to `drafts`: a launch, or nothing if its outputs are
 // only views.
 void lower_node(Lowering& lowering, NodeId node, std::vector<Draft>& drafts);
+
+// The operator's outputs are views that mean more than sizes and strides (a
+// conjugate or negative bit): readers need the very tensor that it returned.
+bool has_bits(std::string_view op);
 
 // The slot to read `value` from; makes those of inputs and weights on demand.
 SlotId value_slot(Lowering& lowering, ValueId value);

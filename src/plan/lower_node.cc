@@ -12,10 +12,6 @@
 namespace lowwater {
 namespace {
 
-// Views whose meaning is more than sizes and strides (a conjugate or negative
-// bit): readers need the very tensor that the operator returned.
-constexpr std::array<std::string_view, 3> kBitViews = {"aten::_conj", "aten::conj", "aten::_neg_view"};
-
 const StepRecord& record_of(Lowering& l, NodeId id) {
   const StepRecord* known = l.facts.nodes[static_cast<std::size_t>(id)];
   return known != nullptr ? *known : l.costs.record(l.facts.specs[static_cast<std::size_t>(id)]);
@@ -55,7 +51,7 @@ bool is_view(Lowering& l, const Instance& call) {
   const Node& node = call.node;
   if (node.barrier || node.guard != kNone || is_scalar_op(node.op)) return false;
   if (!call.record.events.empty() || l.facts.specs[static_cast<std::size_t>(call.id)].worst_case) return false;
-  if (std::find(kBitViews.begin(), kBitViews.end(), node.op) != kBitViews.end()) return false;
+  if (has_bits(node.op)) return false;
   for (const SlotId operand : call.operands) {
     if (operand != kNone && l.slot(operand).dynamic) return false;
   }
@@ -111,7 +107,7 @@ SlotId make_output(Lowering& l, const Instance& call, const std::vector<BufferId
   if (output.home == OutputHome::alias) {
     const SlotId base = source < call.operands.size() ? call.operands[source] : kNone;
     if (base == kNone) throw Error(ErrorKind::internal, "its record aliases an operand that is absent", l.graph.where(call.id));
-    const bool bits = std::find(kBitViews.begin(), kBitViews.end(), call.node.op) != kBitViews.end();
+    const bool bits = has_bits(call.node.op);
     // The record's offset is relative to a normalised storage, the facts' is not.
     const TensorMeta& meta = l.facts.values[static_cast<std::size_t>(value)].meta;
     return l.add_view(l.buffer_of(base), meta, value, type.dynamic || bits || l.slot(base).dynamic);
@@ -142,6 +138,11 @@ void check_nothing_missing(Lowering& l, const Instance& call) {
 }
 
 }  // namespace
+
+bool has_bits(std::string_view op) {
+  static constexpr std::array<std::string_view, 3> kBitViews = {"aten::_conj", "aten::conj", "aten::_neg_view"};
+  return std::find(kBitViews.begin(), kBitViews.end(), op) != kBitViews.end();
+}
 
 void lower_node(Lowering& l, NodeId id, std::vector<Draft>& drafts) {
   static const StepRecord kNoRecord;
