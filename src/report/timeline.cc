@@ -29,10 +29,10 @@ class LiveBytes {
     for (Bytes& change : at_) change = live += change;
   }
 
-  // The most in the ticks [begin, end]; an empty step sees the tick that it stands at.
+  // The most in the ticks [begin, end].
   [[nodiscard]] Bytes most(Tick begin, Tick end) const {
     Bytes most = 0;
-    for (Tick tick = begin; tick <= end && static_cast<std::size_t>(tick) < at_.size(); ++tick) {
+    for (Tick tick = std::max<Tick>(begin, 0); tick <= end && static_cast<std::size_t>(tick) < at_.size(); ++tick) {
       most = std::max(most, at_[static_cast<std::size_t>(tick)]);
     }
     return most;
@@ -81,7 +81,8 @@ std::vector<TimelinePoint> arena_timeline(const Program& program) {
   for_each_step(program.steps, [&](const Step& step) {
     if (const auto* launch = std::get_if<Launch>(&step)) {
       const auto events = static_cast<Tick>(launch->script.size());
-      points.push_back({launch->op, live.most(now, now + std::max<Tick>(events - 1, 0))});
+      // A launch that allocates nothing sees what the tick before it left.
+      points.push_back({launch->op, live.most(events > 0 ? now : now - 1, now + events - 1)});
       now += events;
     } else if (std::holds_alternative<Copy>(step) || std::holds_alternative<Release>(step)) {
       ++now;
