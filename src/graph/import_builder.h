@@ -80,5 +80,7 @@ void import_nested(Importer& importer, Scope& scope, const ProgramNode& node);
 // import_checks.cc
 void check_inference_mode(const Importer& importer, const ProgramNode& node, const Schema& schema,
                           const std::vector<Arg>& args);
+// Dropout outside training returns its operand itself, in place or not.
+std::optional<Ref> passes_through(const ProgramNode& node, const std::vector<Arg>& args);
 
 }  // namespace lowwater

@@ -1,5 +1,6 @@
 // A program exported without model.eval() computes something else than the user
 // wants at test time: dropout is random, statistics are those of the batch.
+#include <algorithm>
 #include <array>
 
 #include "graph/import_builder.h"
@@ -26,21 +27,19 @@ bool is_positive(const Arg* arg) {
 
 bool is_tensor(const Arg* arg) { return arg && std::holds_alternative<Ref>(*arg); }
 
-constexpr std::array<std::string_view, 11> kDropouts = {
-    "aten::dropout", "aten::dropout_", "aten::native_dropout", "aten::feature_dropout", "aten::feature_dropout_",
-    "aten::alpha_dropout", "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_",
-    "aten::lstm.input", "aten::gru.input"};
+// (input, p, train) -> one tensor
+constexpr std::array<std::string_view, 8> kDropouts = {
+    "aten::dropout", "aten::dropout_", "aten::feature_dropout", "aten::feature_dropout_",
+    "aten::alpha_dropout", "aten::alpha_dropout_", "aten::feature_alpha_dropout", "aten::feature_alpha_dropout_"};
+
+bool is_dropout(std::string_view op) { return std::find(kDropouts.begin(), kDropouts.end(), op) != kDropouts.end(); }
 
 bool drops_at_random(const ProgramNode& node, const Schema& schema, const std::vector<Arg>& args) {
   const auto arg = [&](std::string_view name) { return find_arg(schema, args, name); };
   if (node.op == "aten::scaled_dot_product_attention") return is_positive(arg("dropout_p"));
-  for (const std::string_view op : kDropouts) {
-    if (node.op != op) continue;
-    const Arg* train = arg("train");  // native_dropout: None means true
-    const bool trains = is_true(train) || (train && std::holds_alternative<std::monostate>(*train));
-    return trains && (is_positive(arg("p")) || is_positive(arg("dropout")));
-  }
-  return false;
+  if (node.op == "aten::native_dropout") return is_positive(arg("p")) && *arg("train") != Arg(false);  // None means true
+  if (is_dropout(node.op)) return is_positive(arg("p")) && is_true(arg("train"));
+  return is_true(arg("train")) && is_positive(arg("dropout"));  // lstm, gru, rnn
 }
 
 // Statistics of the batch although running ones exist. Without running ones
@@ -54,6 +53,12 @@ bool ignores_running_statistics(const ProgramNode& node, const Schema& schema, c
 }
 
 }  // namespace
+
+std::optional<Ref> passes_through(const ProgramNode& node, const std::vector<Arg>& args) {
+  if (!is_dropout(node.op) || args.size() != 3 || args[2] != Arg(false)) return std::nullopt;
+  const Ref* input = std::get_if<Ref>(&args[0]);
+  return input ? std::optional<Ref>(*input) : std::nullopt;
+}
 
 void check_inference_mode(const Importer& importer, const ProgramNode& node, const Schema& schema,
                           const std::vector<Arg>& args) {

@@ -96,11 +96,11 @@ Guard branch_guard(Importer& importer, const Scope& scope, const ProgramNode& no
   if (scope.guard == kNone) return {pred.id, when};
   // These run always: `pred` may be a number that was not computed, which the outer guard masks.
   const Scope always{.graph = scope.graph, .values = {}};
-  const auto negate = [&](Ref value) {
-    return add_number_node(importer, always, node, "sym::not", {value}, TypeKind::boolean);
+  const auto as_true = [&](Ref value, bool expected) {
+    return expected ? value : add_number_node(importer, always, node, "sym::not", {value}, TypeKind::boolean);
   };
-  const Ref outer = scope.guard_when ? Ref{scope.guard} : negate(Ref{scope.guard});
-  const Ref inner = when ? pred : negate(pred);
+  const Ref outer = as_true({scope.guard}, scope.guard_when);
+  const Ref inner = as_true(pred, when);
   return {add_number_node(importer, always, node, "sym::and", {outer, inner}, TypeKind::boolean).id, true};
 }
 

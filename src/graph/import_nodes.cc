@@ -108,6 +108,10 @@ void import_call(Importer& importer, Scope& scope, const ProgramNode& node) {
   std::vector<Arg> args = convert_args(importer, scope, node, *schema);
   check_inference_mode(importer, node, *schema, args);
   if (fold_size(importer, scope, node, args)) return;
+  if (const auto operand = passes_through(node, args); operand && node.outputs.size() == 1) {
+    scope.values[node.outputs[0]] = *operand;
+    return;
+  }
   bound_symbols(importer, scope, node, *schema, args);
   const std::vector<ValueId> outputs = add_outputs(importer, scope, node);
   importer.graph.add_node({.op = node.op, .args = std::move(args), .outputs = outputs, .source = node.source,

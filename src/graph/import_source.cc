@@ -28,9 +28,7 @@ bool read_frame(std::string_view text, Frame& frame) {
   return true;
 }
 
-bool is_pytorch(std::string_view file) {
-  return file.find("/site-packages/torch/") != std::string_view::npos || file.starts_with("<");
-}
+bool is_pytorch(std::string_view file) { return file.find("/site-packages/torch/") != std::string_view::npos; }
 
 // "L__self__,,__main__.M;L__self___l,layer1.l,torch.nn.Linear" -> "layer1.l"
 std::string_view innermost_module(std::string_view stack) {
@@ -60,7 +58,7 @@ std::string source_line(const std::string& stack_trace, const std::string& nn_mo
     std::string_view line = rest.substr(0, end);
     rest = end == std::string_view::npos ? std::string_view{} : rest.substr(end + 1);
     while (line.starts_with(' ')) line.remove_prefix(1);
-    if (!read_frame(line, frame)) continue;
+    if (!read_frame(line, frame) || frame.file.starts_with('<')) continue;  // generated code
     any = frame;
     if (!is_pytorch(frame.file)) user = frame;
   }
