@@ -63,7 +63,8 @@ std::string header_of(const HostTensor& tensor, const std::string& where) {
 }
 
 bool write_all(std::FILE* file, const HostTensor& tensor, const std::string& header) {
-  return std::fwrite(header.data(), 1, header.size(), file) == header.size() &&
+  if (std::fwrite(header.data(), 1, header.size(), file) != header.size()) return false;
+  return tensor.bytes.empty() ||
          std::fwrite(tensor.bytes.data(), 1, tensor.bytes.size(), file) == tensor.bytes.size();
 }
 
