@@ -106,10 +106,13 @@ void Meaning::check_order(const Launch& launch, const Node& node) {
     report_.add(Kind::wrong_value, "runs after the barrier at node {}, which follows it",
                 last_barrier_);
   }
-  if (node.barrier && launch.node < last_node_) {
+  if (node.barrier && last_node_ > launch.node) {
     report_.add(Kind::wrong_value, "is a barrier but runs after node {}", last_node_);
   }
-  if (node.barrier) last_barrier_ = launch.node;
+  if (node.barrier) {
+    last_barrier_ = launch.node;
+    ++barriers_;
+  }
   last_node_ = std::max(last_node_, launch.node);
 }
 

@@ -11,6 +11,15 @@ using Kind = Violation::Kind;
 
 std::int64_t key(BufferId buffer, ValueId value) { return (std::int64_t{buffer} << 32) + value; }
 
+// Pieces of one tensor: where both have more than one index, they step alike.
+bool same_strides(const TensorMeta& a, const TensorMeta& b) {
+  if (a.sizes.size() != b.sizes.size()) return false;
+  for (std::size_t i = 0; i < a.sizes.size(); ++i) {
+    if (a.sizes[i] > 1 && b.sizes[i] > 1 && a.strides[i] != b.strides[i]) return false;
+  }
+  return true;
+}
+
 bool overlaps(const TensorMeta& a, const TensorMeta& b) {
   const ByteRange x = byte_extent(a), y = byte_extent(b);
   return x.begin < y.end && y.begin < x.end;
@@ -64,13 +73,13 @@ void Meaning::hold(SlotId id) {
   if (s.buffer == kNone) {
     defined_[static_cast<std::size_t>(id)] = true;
   } else if (is_value(s.value)) {
-    held_[static_cast<std::size_t>(s.buffer)][s.value] = s.meta;
+    held_[static_cast<std::size_t>(s.buffer)][s.value] = {s.meta, !s.loop_strides.empty()};
   }
 }
 
 // Where the buffer has the value; a view that no step made is located through
 // the slots that exist for it.
-const TensorMeta* Meaning::locate(BufferId buffer, ValueId value) {
+const Meaning::Place* Meaning::locate(BufferId buffer, ValueId value) {
   Held& held = held_[static_cast<std::size_t>(buffer)];
   if (const auto known = held.find(value); known != held.end()) return &known->second;
   const auto slots = slots_.find(key(buffer, value));
@@ -85,7 +94,10 @@ Meaning::Found Meaning::find(BufferId buffer, ValueId value, const TensorMeta& m
   const Held& held = held_[static_cast<std::size_t>(buffer)];
   const auto known = held.find(value);
   if (known == held.end()) return find_view(buffer, value, meta, exact);
-  return !exact || same_sequence(known->second, meta) ? Found::yes : Found::elsewhere;
+  if (!exact) return Found::yes;
+  const Place& place = known->second;
+  const bool same = place.part ? same_strides(place.meta, meta) : same_sequence(place.meta, meta);
+  return same ? Found::yes : Found::elsewhere;
 }
 
 // The value was not written by itself: is it a view of one that is there?
@@ -96,12 +108,13 @@ Meaning::Found Meaning::find_view(BufferId buffer, ValueId value, const TensorMe
   for (const Arg& arg : graph_.node(v.producer).args) {
     const auto* ref = std::get_if<Ref>(&arg);
     if (ref == nullptr || ref->id < 0) continue;
-    const TensorMeta* operand = locate(buffer, ref->id);
+    const Place* operand = locate(buffer, ref->id);
     if (operand == nullptr) continue;
-    const ViewCheck check =
-        check_view(graph_.node(v.producer), static_cast<std::size_t>(v.index), *operand, meta);
-    if (exact && check == ViewCheck::different) return Found::elsewhere;
-    held_[static_cast<std::size_t>(buffer)][value] = meta;
+    const bool part = operand->part;
+    const ViewCheck check = check_view(graph_.node(v.producer), static_cast<std::size_t>(v.index),
+                                       operand->meta, meta);
+    if (exact && !part && check == ViewCheck::different) return Found::elsewhere;
+    held_[static_cast<std::size_t>(buffer)][value] = {meta, part};
     return Found::yes;
   }
   return Found::no;
@@ -154,8 +167,8 @@ void Meaning::copy(SlotId from, SlotId to) {
       std::find(program_.inputs.begin(), program_.inputs.end(), to) != program_.inputs.end();
   if (target.buffer != kNone && (space == Space::weight || space == Space::input || to_input)) {
     Held& held = held_[static_cast<std::size_t>(target.buffer)];
-    std::erase_if(held, [&](const auto& item) { return overlaps(item.second, target.meta); });
-    if (is_value(source.value)) held[source.value] = target.meta;
+    std::erase_if(held, [&](const auto& item) { return overlaps(item.second.meta, target.meta); });
+    if (is_value(source.value)) held[source.value] = {target.meta, false};
     mutated_.insert(target.buffer);
     mutations_.emplace_back(source.value, to);
     return;
@@ -170,6 +183,11 @@ void Meaning::copy(SlotId from, SlotId to) {
 // --- outputs ----------------------------------------------------------------------
 
 void Meaning::check_outputs() {
+  const auto barriers = std::count_if(graph_.nodes.begin(), graph_.nodes.end(),
+                                      [](const Node& node) { return node.barrier; });
+  if (barriers_ < barriers) {
+    report_.add(Kind::wrong_value, "only {} of {} barriers ran", barriers_, barriers);
+  }
   if (program_.outputs.size() != graph_.outputs.size()) {
     report_.add(Kind::wrong_value, "the program has {} outputs, the graph {}",
                 program_.outputs.size(), graph_.outputs.size());

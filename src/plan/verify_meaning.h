@@ -2,6 +2,7 @@
 // private to verify*.cc.
 #pragma once
 
+#include <cstddef>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -27,7 +28,11 @@ class Meaning {
   void check_outputs();
 
  private:
-  using Held = std::unordered_map<ValueId, TensorMeta>;
+  struct Place {
+    TensorMeta meta;
+    bool part = false;  // of a value that a loop makes piece by piece
+  };
+  using Held = std::unordered_map<ValueId, Place>;
   enum class Found : std::uint8_t { yes, elsewhere, no };
 
   [[nodiscard]] const Slot& slot(SlotId id) const {
@@ -40,7 +45,7 @@ class Meaning {
   [[nodiscard]] bool stands_for(SlotId slot, ValueId value) const;
   Found find(BufferId buffer, ValueId value, const TensorMeta& meta, bool exact);
   Found find_view(BufferId buffer, ValueId value, const TensorMeta& meta, bool exact);
-  const TensorMeta* locate(BufferId buffer, ValueId value);
+  const Place* locate(BufferId buffer, ValueId value);
 
   bool same_arg(const Arg& given, const Arg& wanted) const;
   bool same_refs(const std::vector<Ref>& given, const std::vector<Ref>& wanted) const;
@@ -61,6 +66,7 @@ class Meaning {
   // Copies into weights and inputs: value, and the slot written.
   std::vector<std::pair<ValueId, SlotId>> mutations_;
   NodeId last_barrier_ = kNone, last_node_ = kNone;
+  std::ptrdiff_t barriers_ = 0;  // that ran
 };
 
 }  // namespace lowwater
