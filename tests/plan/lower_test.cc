@@ -9,6 +9,7 @@
 #include "graph/text.h"
 #include "lowwater/error.h"
 #include "plan/json.h"
+#include "plan/verify.h"
 
 namespace lowwater {
 namespace {
@@ -72,7 +73,9 @@ TEST(Lower, Golden) {
     Case test(file);
     EXPECT_EQ(lint(test.graph), std::vector<std::string>{});
     EXPECT_EQ(check_schedule(test.graph, test.schedule), std::vector<std::string>{});
-    expect_golden(file, "program", print_program(test.run()));
+    const Program program = test.run();
+    expect_golden(file, "program", print_program(program));
+    for (const Violation& violation : verify_program(test.graph, program)) ADD_FAILURE() << violation.what;
   }
 }
 
