@@ -10,7 +10,9 @@ namespace {
 bool may_run_once(const Graph& graph, const Node& node, const SchemaTable& schemas) {
   if (node.barrier || node.guard != kNone) return false;
   const Schema* schema = schemas.find(node.op);
-  if (schema == nullptr || schema->random || schema->data_dependent) return false;
+  // Schema::data_dependent says too much: index.Tensor has it, and is so with
+  // masks only. The types of the outputs tell.
+  if (schema == nullptr || schema->random) return false;
   for (const ValueId id : node.outputs) {
     // Numbers have no storage that could be kept.
     if (id == kNone) continue;

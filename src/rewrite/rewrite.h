@@ -45,6 +45,7 @@ std::vector<RewriteReport> run_rewrites(Graph& graph, const RewriteContext& cont
 // The passes.
 int remove_dead_code(Graph& graph, const RewriteContext& context);
 int remove_identities(Graph& graph, const RewriteContext& context);   // alias, detach, dropout(eval), no-op casts
+int free_factories(Graph& graph, const RewriteContext& context);      // zeros_like(x) -> zeros(sizes)
 int share_equal_weights(Graph& graph, const RewriteContext& context); // same record, or equal bytes
 
 }  // namespace lowwater

@@ -41,9 +41,11 @@ graph(%p: bool, %w: weight 0 f32[4]):
   %e: f32[4] = custom::op(%w)
   %f: f32[4] = aten::abs(%w) barrier
   %g: f32[4] = aten::abs(%w)
-  return (%b, %c, %d, %e, %f, %g)
+  %h: i64[2] = aten::arange(2, None, None, None, None)
+  %i: f32[2] = aten::index.Tensor(%g, [%h])
+  return (%b, %c, %d, %e, %f, %i)
 )"),
-            "g ");
+            "g h i ");
 }
 
 TEST(ConstantNodes, ExcludeMutatedBuffersAndWhatSharesTheirStorage) {
