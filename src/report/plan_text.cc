@@ -125,7 +125,7 @@ class PlanWriter {
     std::int64_t rest = 0;
     for (const PeakValue& value : plan_.peak_values) {
       if (shown < kValuesShown) {
-        value_line(value.bytes, "%" + value.name, value.source);
+        value_line(value.bytes, value.name, value.source);
         ++shown;
       } else {
         rest += value.bytes;
