@@ -11,7 +11,8 @@ namespace lowwater {
 namespace {
 
 // A constant of the signature: an integer, a text, None ... never a value.
-Arg constant_arg(const Importer& importer, const Scope& scope, const ProgramArg& arg, const std::string& what) {
+Arg constant_arg(const Importer& importer, const Scope& scope, const ProgramArg& arg,
+                 const std::string& what) {
   ProgramNode signature{.op = "signature", .name = what};
   const std::vector<Arg> items = plain_args(importer, scope, signature, arg);
   if (items.size() != 1) refuse_node(importer, signature, "a list stands for one input or output");
@@ -24,19 +25,25 @@ void add_user_input(Importer& importer, Scope& scope, const InputSpec& spec) {
   if (spec.kind == InputSpec::Kind::constant) {
     input.constant = constant_arg(importer, scope, spec.constant, input.name);
     scope.values.emplace(spec.name, input.constant);
-  } else if (const auto tensor = scope.graph.tensors.find(spec.name); tensor != scope.graph.tensors.end()) {
-    input.value = add_named_value(importer, spec.name, tensor_type(importer, tensor->second, "input '" + input.name + "'"));
+  } else if (const auto tensor = scope.graph.tensors.find(spec.name);
+             tensor != scope.graph.tensors.end()) {
+    input.value = add_named_value(
+        importer, spec.name, tensor_type(importer, tensor->second, "input '" + input.name + "'"));
     Value& value = importer.graph.values.back();
     value.kind = ValueKind::input;
     value.index = flat;
     scope.values.emplace(spec.name, Ref{input.value});
-  } else if (const auto scalar = scope.graph.scalars.find(spec.name); scalar != scope.graph.scalars.end()) {
+  } else if (const auto scalar = scope.graph.scalars.find(spec.name);
+             scalar != scope.graph.scalars.end()) {
     const auto known = known_number(importer, scalar->second);
-    if (!known) throw Error(ErrorKind::unsupported, "a number whose value at export is unknown", "input '" + input.name + "'");
+    if (!known)
+      throw Error(ErrorKind::unsupported, "a number whose value at export is unknown",
+                  "input '" + input.name + "'");
     input.constant = number_arg(*known);
     scope.values.emplace(spec.name, input.constant);
   } else {
-    throw Error(ErrorKind::bad_input, "its type is missing in the program", "input '" + input.name + "'");
+    throw Error(ErrorKind::bad_input, "its type is missing in the program",
+                "input '" + input.name + "'");
   }
   importer.graph.inputs.push_back(std::move(input));
 }
@@ -44,13 +51,17 @@ void add_user_input(Importer& importer, Scope& scope, const InputSpec& spec) {
 void add_weight(Importer& importer, Scope& scope, const InputSpec& spec) {
   const std::string place = "weight '" + spec.target + "'";
   const auto id = importer.weights.find(spec.target);
-  if (!id) throw Error(ErrorKind::bad_input, "it is missing in the archive", place, "save the model again");
+  if (!id)
+    throw Error(ErrorKind::bad_input, "it is missing in the archive", place,
+                "save the model again");
   const Weight& weight = importer.weights.weights[static_cast<std::size_t>(*id)];
   const auto tensor = scope.graph.tensors.find(spec.name);
-  if (tensor == scope.graph.tensors.end()) throw Error(ErrorKind::bad_input, "its type is missing in the program", place);
+  if (tensor == scope.graph.tensors.end())
+    throw Error(ErrorKind::bad_input, "its type is missing in the program", place);
   Type type = tensor_type(importer, tensor->second, place);
   if (type.dtype != weight.dtype || type.sizes != weight.sizes) {
-    throw Error(ErrorKind::bad_input, "the archive holds it with another type or size than the program reads", place);
+    throw Error(ErrorKind::bad_input,
+                "the archive holds it with another type or size than the program reads", place);
   }
   type.strides = weight.strides;
   const ValueId value = add_named_value(importer, spec.name, std::move(type));
@@ -73,7 +84,8 @@ void add_inputs(Importer& importer, Scope& scope) {
 std::int32_t mutation_target(const Importer& importer, const OutputSpec& spec) {
   if (spec.kind == OutputKind::buffer_mutation) {
     if (const auto id = importer.weights.find(spec.target)) return *id;
-    throw Error(ErrorKind::bad_input, "the program changes it, but the archive lacks it", "buffer '" + spec.target + "'");
+    throw Error(ErrorKind::bad_input, "the program changes it, but the archive lacks it",
+                "buffer '" + spec.target + "'");
   }
   std::int32_t flat = 0;
   for (const InputSpec& input : importer.program.inputs) {
@@ -81,14 +93,16 @@ std::int32_t mutation_target(const Importer& importer, const OutputSpec& spec) {
     if (input.name == spec.target) return flat;
     ++flat;
   }
-  throw Error(ErrorKind::bad_input, "the program changes an input that it does not have", "input '" + spec.target + "'");
+  throw Error(ErrorKind::bad_input, "the program changes an input that it does not have",
+              "input '" + spec.target + "'");
 }
 
 void add_outputs_of_kind(Importer& importer, const Scope& scope, bool user) {
   std::size_t flat = 0;
   for (const OutputSpec& spec : importer.program.outputs) {
     if ((spec.kind == OutputKind::user) != user) continue;
-    const std::string name = user ? "output '" + importer.description.outputs[flat++] + "'" : "'" + spec.target + "'";
+    const std::string name =
+        user ? "output '" + importer.description.outputs[flat++] + "'" : "'" + spec.target + "'";
     Output output{.kind = spec.kind, .value = constant_arg(importer, scope, spec.arg, name)};
     if (!user) output.target = mutation_target(importer, spec);
     importer.graph.outputs.push_back(std::move(output));
@@ -104,10 +118,11 @@ bool mutates(const Graph& graph, const SchemaTable& schemas) {
 
 }  // namespace
 
-Graph import_graph(const ProgramDescription& description, const WeightTable& weights, const SchemaTable& schemas,
-                   const InputShapes& shapes) {
+Graph import_graph(const ProgramDescription& description, const WeightTable& weights,
+                   const SchemaTable& schemas, const InputShapes& shapes) {
   const ParsedProgram& program = *description.parsed;
-  Importer importer{.description = description, .program = program, .weights = weights, .schemas = schemas};
+  Importer importer{
+      .description = description, .program = program, .weights = weights, .schemas = schemas};
   importer.symbols = bind_symbols(description, shapes);
   importer.ranges = unbound_ranges(description, importer.symbols);
   importer.graph.sources = program.sources;
@@ -123,7 +138,8 @@ Graph import_graph(const ProgramDescription& description, const WeightTable& wei
   Graph graph = std::move(importer.graph);
   if (mutates(graph, schemas)) functionalise(graph, schemas);
   if (const auto violations = lint(graph); !violations.empty()) {
-    throw Error(ErrorKind::internal, "the imported graph is unsound: " + violations.front(), "import");
+    throw Error(ErrorKind::internal, "the imported graph is unsound: " + violations.front(),
+                "import");
   }
   return graph;
 }

@@ -72,7 +72,8 @@ auto json_list(const Json& array, Convert&& convert) {
 
 // A union is an object with exactly one key: {"as_int": 3} -> ("as_int", 3).
 inline std::pair<std::string, const Json*> json_union(const Json& object) {
-  if (!object.is_object() || object.size() != 1) refuse_json("a union does not have exactly one key");
+  if (!object.is_object() || object.size() != 1)
+    refuse_json("a union does not have exactly one key");
   return {object.begin().key(), &object.begin().value()};
 }
 

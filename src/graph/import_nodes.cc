@@ -13,11 +13,20 @@ struct ScalarOp {
 
 // Python's operators on sizes, as "sym::<name>".
 constexpr std::array<ScalarOp, 27> kScalarOps = {{
-    {"add", Fn::add}, {"sub", Fn::sub}, {"mul", Fn::mul}, {"floordiv", Fn::floordiv}, {"truediv", Fn::truediv},
-    {"mod", Fn::mod}, {"pow", Fn::pow}, {"neg", Fn::neg}, {"pos", Fn::pos}, {"lshift", Fn::lshift}, {"rshift", Fn::rshift},
-    {"eq", Fn::eq}, {"ne", Fn::ne}, {"lt", Fn::lt}, {"le", Fn::le}, {"gt", Fn::gt}, {"ge", Fn::ge},
-    {"and", Fn::bit_and}, {"or", Fn::bit_or}, {"not", Fn::logical_not}, {"max", Fn::max}, {"min", Fn::min},
-    {"int", Fn::trunc}, {"trunc", Fn::trunc}, {"float", Fn::to_real}, {"sqrt", Fn::sqrt}, {"ite", Fn::where},
+    {"add", Fn::add},         {"sub", Fn::sub},
+    {"mul", Fn::mul},         {"floordiv", Fn::floordiv},
+    {"truediv", Fn::truediv}, {"mod", Fn::mod},
+    {"pow", Fn::pow},         {"neg", Fn::neg},
+    {"pos", Fn::pos},         {"lshift", Fn::lshift},
+    {"rshift", Fn::rshift},   {"eq", Fn::eq},
+    {"ne", Fn::ne},           {"lt", Fn::lt},
+    {"le", Fn::le},           {"gt", Fn::gt},
+    {"ge", Fn::ge},           {"and", Fn::bit_and},
+    {"or", Fn::bit_or},       {"not", Fn::logical_not},
+    {"max", Fn::max},         {"min", Fn::min},
+    {"int", Fn::trunc},       {"trunc", Fn::trunc},
+    {"float", Fn::to_real},   {"sqrt", Fn::sqrt},
+    {"ite", Fn::where},
 }};
 
 const ScalarOp* find_scalar_op(std::string_view op) {
@@ -57,14 +66,19 @@ void import_scalar(Importer& importer, Scope& scope, const ProgramNode& node) {
   for (const auto& [name, arg] : node.args) {
     for (Arg& item : plain_args(importer, scope, node, arg)) args.push_back(std::move(item));
   }
-  if (node.outputs.size() != 1) refuse_node(importer, node, "an operation on numbers has one result");
+  if (node.outputs.size() != 1)
+    refuse_node(importer, node, "an operation on numbers has one result");
   if (const auto result = fold(*op, args)) {
     scope.values[node.outputs[0]] = number_arg(*result);
     return;
   }
   const std::vector<ValueId> outputs = add_outputs(importer, scope, node);
-  importer.graph.add_node({.op = node.op, .args = std::move(args), .outputs = outputs, .source = node.source,
-                           .guard = scope.guard, .guard_when = scope.guard_when});
+  importer.graph.add_node({.op = node.op,
+                           .args = std::move(args),
+                           .outputs = outputs,
+                           .source = node.source,
+                           .guard = scope.guard,
+                           .guard_when = scope.guard_when});
 }
 
 // Numbers whose symbols are all bound need no node.
@@ -78,12 +92,14 @@ bool fold_known(const Importer& importer, Scope& scope, const ProgramNode& node)
     if (!known) return false;
     numbers.push_back(*known);
   }
-  for (std::size_t i = 0; i < numbers.size(); ++i) scope.values[node.outputs[i]] = number_arg(numbers[i]);
+  for (std::size_t i = 0; i < numbers.size(); ++i)
+    scope.values[node.outputs[i]] = number_arg(numbers[i]);
   return true;
 }
 
 // aten::sym_size.int of a dimension that does not depend on data.
-bool fold_size(const Importer& importer, Scope& scope, const ProgramNode& node, const std::vector<Arg>& args) {
+bool fold_size(const Importer& importer, Scope& scope, const ProgramNode& node,
+               const std::vector<Arg>& args) {
   if (node.op != "aten::sym_size.int" || args.size() != 2 || node.outputs.size() != 1) return false;
   const auto* self = std::get_if<Ref>(&args[0]);
   const auto* dim = std::get_if<std::int64_t>(&args[1]);
@@ -102,8 +118,9 @@ void import_call(Importer& importer, Scope& scope, const ProgramNode& node) {
   const Schema* schema = importer.schemas.find(node.op);
   if (!schema) {
     refuse_node(importer, node, "the operator is not known to this PyTorch",
-                node.op.starts_with("aten::") ? "export the model with the PyTorch version that runs it"
-                                              : "load the library that defines it");
+                node.op.starts_with("aten::")
+                    ? "export the model with the PyTorch version that runs it"
+                    : "load the library that defines it");
   }
   std::vector<Arg> args = convert_args(importer, scope, node, *schema);
   check_inference_mode(importer, node, *schema, args);
@@ -114,26 +131,33 @@ void import_call(Importer& importer, Scope& scope, const ProgramNode& node) {
   }
   bound_symbols(importer, scope, node, *schema, args);
   const std::vector<ValueId> outputs = add_outputs(importer, scope, node);
-  importer.graph.add_node({.op = node.op, .args = std::move(args), .outputs = outputs, .source = node.source,
-                           .guard = scope.guard, .guard_when = scope.guard_when});
+  importer.graph.add_node({.op = node.op,
+                           .args = std::move(args),
+                           .outputs = outputs,
+                           .source = node.source,
+                           .guard = scope.guard,
+                           .guard_when = scope.guard_when});
 }
 
 }  // namespace
 
 std::string place_of(const Importer& importer, const ProgramNode& node) {
   std::string place = "node '" + node.name + "' (" + node.op + ")";
-  if (node.source != kNone) place += ", " + importer.program.sources[static_cast<std::size_t>(node.source)];
+  if (node.source != kNone)
+    place += ", " + importer.program.sources[static_cast<std::size_t>(node.source)];
   return place;
 }
 
-void refuse_node(const Importer& importer, const ProgramNode& node, std::string what, std::string hint) {
+void refuse_node(const Importer& importer, const ProgramNode& node, std::string what,
+                 std::string hint) {
   throw Error(ErrorKind::unsupported, std::move(what), place_of(importer, node), std::move(hint));
 }
 
 ValueId add_named_value(Importer& importer, const std::string& name, Type type) {
   // Names of inlined subgraphs may repeat outer ones.
   std::string unique = name;
-  for (int i = 1; !importer.names.insert(unique).second; ++i) unique = name + "_" + std::to_string(i);
+  for (int i = 1; !importer.names.insert(unique).second; ++i)
+    unique = name + "_" + std::to_string(i);
   return importer.graph.add_value({.name = std::move(unique), .type = std::move(type)});
 }
 
@@ -146,27 +170,36 @@ std::vector<ValueId> add_outputs(Importer& importer, Scope& scope, const Program
     }
     ValueId id = kNone;
     if (const auto tensor = scope.graph.tensors.find(name); tensor != scope.graph.tensors.end()) {
-      id = add_named_value(importer, name, tensor_type(importer, tensor->second, place_of(importer, node)));
-      if (importer.graph.value(id).type.dynamic) importer.dynamic_dims[id] = dynamic_dimensions(importer, tensor->second);
-    } else if (const auto scalar = scope.graph.scalars.find(name); scalar != scope.graph.scalars.end()) {
+      id = add_named_value(importer, name,
+                           tensor_type(importer, tensor->second, place_of(importer, node)));
+      if (importer.graph.value(id).type.dynamic)
+        importer.dynamic_dims[id] = dynamic_dimensions(importer, tensor->second);
+    } else if (const auto scalar = scope.graph.scalars.find(name);
+               scalar != scope.graph.scalars.end()) {
       id = add_named_value(importer, name, {.kind = scalar->second.kind});
     } else {
-      throw Error(ErrorKind::bad_input, "the type of output '" + name + "' is missing", place_of(importer, node));
+      throw Error(ErrorKind::bad_input, "the type of output '" + name + "' is missing",
+                  place_of(importer, node));
     }
     outputs.push_back(id);
     if (!scope.values.emplace(name, Ref{id}).second) {
-      throw Error(ErrorKind::bad_input, "the output '" + name + "' is defined twice", place_of(importer, node));
+      throw Error(ErrorKind::bad_input, "the output '" + name + "' is defined twice",
+                  place_of(importer, node));
     }
   }
   return outputs;
 }
 
-Ref add_number_node(Importer& importer, const Scope& scope, const ProgramNode& node, std::string op, std::vector<Arg> args,
-                    TypeKind kind) {
+Ref add_number_node(Importer& importer, const Scope& scope, const ProgramNode& node, std::string op,
+                    std::vector<Arg> args, TypeKind kind) {
   const std::string name = node.name + "_" + op.substr(op.find("::") + 2);
   const ValueId id = add_named_value(importer, name, {.kind = kind});
-  importer.graph.add_node({.op = std::move(op), .args = std::move(args), .outputs = {id}, .source = node.source,
-                           .guard = scope.guard, .guard_when = scope.guard_when});
+  importer.graph.add_node({.op = std::move(op),
+                           .args = std::move(args),
+                           .outputs = {id},
+                           .source = node.source,
+                           .guard = scope.guard,
+                           .guard_when = scope.guard_when});
   return {id};
 }
 
@@ -176,7 +209,8 @@ void import_nodes(Importer& importer, Scope& scope) {
       if (node.op.starts_with("higher_order::")) {
         import_nested(importer, scope, node);
       } else if (!fold_known(importer, scope, node)) {
-        node.op.starts_with("sym::") ? import_scalar(importer, scope, node) : import_call(importer, scope, node);
+        node.op.starts_with("sym::") ? import_scalar(importer, scope, node)
+                                     : import_call(importer, scope, node);
       }
     } catch (const Error& error) {
       // Arithmetic of sizes does not know where it happens.

@@ -16,23 +16,33 @@ namespace lowwater {
 struct ProgramGraph;
 
 // What may stand as an argument. Names refer to values of the same graph.
-struct Named { std::string name; };
-struct NamedList { std::vector<std::string> names; };            // "" is None
+struct Named {
+  std::string name;
+};
+struct NamedList {
+  std::vector<std::string> names;
+};  // "" is None
 using NamedOrNumber = std::variant<Named, Number>;
-struct NumberList { std::vector<NamedOrNumber> items; };         // as_sym_ints and the like
-struct Subgraph { std::shared_ptr<const ProgramGraph> graph; };  // of a higher-order operator
-struct AnyDevice {};                                             // which one does not matter
-struct NotUnderstood { std::string kind; };                      // "as_custom_obj": an error once it is used
+struct NumberList {
+  std::vector<NamedOrNumber> items;
+};  // as_sym_ints and the like
+struct Subgraph {
+  std::shared_ptr<const ProgramGraph> graph;
+};                    // of a higher-order operator
+struct AnyDevice {};  // which one does not matter
+struct NotUnderstood {
+  std::string kind;
+};  // "as_custom_obj": an error once it is used
 
-using ProgramArg = std::variant<std::monostate, Named, NamedList, NumberList, Subgraph, AnyDevice, NotUnderstood,
-                                bool, std::int64_t, double, std::complex<double>, std::string,
-                                DType, MemoryFormat, Layout,
-                                std::vector<bool>, std::vector<std::int64_t>, std::vector<double>>;
+using ProgramArg =
+    std::variant<std::monostate, Named, NamedList, NumberList, Subgraph, AnyDevice, NotUnderstood,
+                 bool, std::int64_t, double, std::complex<double>, std::string, DType, MemoryFormat,
+                 Layout, std::vector<bool>, std::vector<std::int64_t>, std::vector<double>>;
 
 // A size or stride: a number, or an expression over symbols.
 struct Size {
-  std::int64_t value = 0;    // the number; of an expression the value at export, -1 if unknown
-  std::int32_t expr = kNone; // index into ParsedProgram::exprs
+  std::int64_t value = 0;     // the number; of an expression the value at export, -1 if unknown
+  std::int32_t expr = kNone;  // index into ParsedProgram::exprs
 };
 
 struct ProgramTensor {
@@ -48,9 +58,10 @@ struct ProgramScalar {
 };
 
 struct ProgramNode {
-  std::string op;            // "aten::add.Tensor", "sym::mul", "higher_order::cond"
-  std::string name;          // for messages
-  std::vector<std::pair<std::string, ProgramArg>> args;  // names are empty for higher-order operators
+  std::string op;    // "aten::add.Tensor", "sym::mul", "higher_order::cond"
+  std::string name;  // for messages
+  std::vector<std::pair<std::string, ProgramArg>>
+      args;                          // names are empty for higher-order operators
   std::vector<std::string> outputs;  // lists flattened; "" is None
   SourceId source = kNone;
 };
@@ -73,7 +84,7 @@ struct InputSpec {
 struct OutputSpec {
   OutputKind kind = OutputKind::user;
   ProgramArg arg;
-  std::string target;   // name of the buffer, or of the input's value in the graph
+  std::string target;  // name of the buffer, or of the input's value in the graph
 };
 
 struct ParsedProgram {

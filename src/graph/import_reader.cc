@@ -37,19 +37,27 @@ std::string optional_name(const Json& json) {
 
 DType dtype_of(const Json& json) {
   const std::int64_t code = json_integer(json);
-  const auto dtype = code >= 0 && code < 1000 ? dtype_from_archive(static_cast<int>(code)) : std::nullopt;
-  if (!dtype) throw Error(ErrorKind::unsupported, "unknown element type " + std::to_string(code), "program JSON");
+  const auto dtype =
+      code >= 0 && code < 1000 ? dtype_from_archive(static_cast<int>(code)) : std::nullopt;
+  if (!dtype)
+    throw Error(ErrorKind::unsupported, "unknown element type " + std::to_string(code),
+                "program JSON");
   return *dtype;
 }
 
 // torch/_export/serde/schema.py numbers these from 1, unlike c10.
 ProgramArg memory_format_of(const Json& json) {
   switch (json_integer(json)) {
-    case 1: return MemoryFormat::contiguous;
-    case 2: return MemoryFormat::channels_last;
-    case 3: return MemoryFormat::channels_last_3d;
-    case 4: return MemoryFormat::preserve;
-    default: return NotUnderstood{"as_memory_format"};
+    case 1:
+      return MemoryFormat::contiguous;
+    case 2:
+      return MemoryFormat::channels_last;
+    case 3:
+      return MemoryFormat::channels_last_3d;
+    case 4:
+      return MemoryFormat::preserve;
+    default:
+      return NotUnderstood{"as_memory_format"};
   }
 }
 
@@ -69,12 +77,15 @@ struct Row {
 constexpr std::array<Row, 25> kArguments = {{
     {"as_none", [](const Json&) -> ProgramArg { return std::monostate(); }},
     {"as_tensor", [](const Json& json) -> ProgramArg { return Named{name_of(json)}; }},
-    {"as_tensors", [](const Json& json) -> ProgramArg { return NamedList{json_list(json, name_of)}; }},
-    {"as_optional_tensor", [](const Json& json) -> ProgramArg {
+    {"as_tensors",
+     [](const Json& json) -> ProgramArg { return NamedList{json_list(json, name_of)}; }},
+    {"as_optional_tensor",
+     [](const Json& json) -> ProgramArg {
        std::string name = optional_name(json);
        return name.empty() ? ProgramArg() : ProgramArg(Named{std::move(name)});
      }},
-    {"as_optional_tensors", [](const Json& json) -> ProgramArg { return NamedList{json_list(json, optional_name)}; }},
+    {"as_optional_tensors",
+     [](const Json& json) -> ProgramArg { return NamedList{json_list(json, optional_name)}; }},
     {"as_int", [](const Json& json) -> ProgramArg { return json_integer(json); }},
     {"as_ints", [](const Json& json) -> ProgramArg { return json_list(json, json_integer); }},
     {"as_float", [](const Json& json) -> ProgramArg { return json_real(json); }},
@@ -82,19 +93,28 @@ constexpr std::array<Row, 25> kArguments = {{
     {"as_bool", [](const Json& json) -> ProgramArg { return json_bool(json); }},
     {"as_bools", [](const Json& json) -> ProgramArg { return json_list(json, json_bool); }},
     {"as_string", [](const Json& json) -> ProgramArg { return json_text(json); }},
-    {"as_complex", [](const Json& json) -> ProgramArg {
-       return std::complex<double>(json_real(json_member(json, "real")), json_real(json_member(json, "imag")));
+    {"as_complex",
+     [](const Json& json) -> ProgramArg {
+       return std::complex<double>(json_real(json_member(json, "real")),
+                                   json_real(json_member(json, "imag")));
      }},
-    {"as_sym_int", scalar_argument}, {"as_sym_float", scalar_argument}, {"as_sym_bool", scalar_argument},
-    {"as_sym_ints", [](const Json& json) -> ProgramArg { return NumberList{json_list(json, named_or_number)}; }},
-    {"as_sym_floats", [](const Json& json) -> ProgramArg { return NumberList{json_list(json, named_or_number)}; }},
-    {"as_sym_bools", [](const Json& json) -> ProgramArg { return NumberList{json_list(json, named_or_number)}; }},
+    {"as_sym_int", scalar_argument},
+    {"as_sym_float", scalar_argument},
+    {"as_sym_bool", scalar_argument},
+    {"as_sym_ints",
+     [](const Json& json) -> ProgramArg { return NumberList{json_list(json, named_or_number)}; }},
+    {"as_sym_floats",
+     [](const Json& json) -> ProgramArg { return NumberList{json_list(json, named_or_number)}; }},
+    {"as_sym_bools",
+     [](const Json& json) -> ProgramArg { return NumberList{json_list(json, named_or_number)}; }},
     {"as_scalar_type", [](const Json& json) -> ProgramArg { return dtype_of(json); }},
     {"as_memory_format", memory_format_of},
     {"as_layout", layout_of},
     {"as_device", [](const Json&) -> ProgramArg { return AnyDevice(); }},
-    {"as_string_to_argument", [](const Json&) -> ProgramArg { return NotUnderstood{"a dictionary"}; }},
-    {"as_nested_tensors", [](const Json&) -> ProgramArg { return NotUnderstood{"as_nested_tensors"}; }},
+    {"as_string_to_argument",
+     [](const Json&) -> ProgramArg { return NotUnderstood{"a dictionary"}; }},
+    {"as_nested_tensors",
+     [](const Json&) -> ProgramArg { return NotUnderstood{"as_nested_tensors"}; }},
 }};
 
 // The names that an output list of a node defines, lists flattened.
@@ -119,7 +139,8 @@ ProgramArg ProgramReader::argument(const Json& json, int depth) {
   const auto [key, value] = json_union(json);
   if (key == "as_graph") {
     if (depth >= kMaxNesting) refuse_json("subgraphs are nested too deeply");
-    return Subgraph{std::make_shared<const ProgramGraph>(graph(json_member(*value, "graph"), depth + 1))};
+    return Subgraph{
+        std::make_shared<const ProgramGraph>(graph(json_member(*value, "graph"), depth + 1))};
   }
   for (const Row& row : kArguments) {
     if (row.key == key) return row.convert(*value);
@@ -136,13 +157,17 @@ ProgramGraph ProgramReader::graph(const Json& json, int depth) {
     graph.tensors.emplace(name, tensor(value));
   }
   constexpr std::array<std::pair<const char*, TypeKind>, 3> kScalarTables = {
-      {{"sym_int_values", TypeKind::integer}, {"sym_float_values", TypeKind::real}, {"sym_bool_values", TypeKind::boolean}}};
+      {{"sym_int_values", TypeKind::integer},
+       {"sym_float_values", TypeKind::real},
+       {"sym_bool_values", TypeKind::boolean}}};
   for (const auto& [table, kind] : kScalarTables) {
     const Json* values = json_optional(json, table);
     if (!values) continue;
-    for (const auto& [name, value] : values->items()) graph.scalars.emplace(name, scalar(value, kind));
+    for (const auto& [name, value] : values->items())
+      graph.scalars.emplace(name, scalar(value, kind));
   }
-  graph.nodes = json_list(json_member(json, "nodes"), [&](const Json& item) { return node(item, depth); });
+  graph.nodes =
+      json_list(json_member(json, "nodes"), [&](const Json& item) { return node(item, depth); });
   drop_assertions(graph);
   return graph;
 }
@@ -153,7 +178,8 @@ ProgramNode ProgramReader::node(const Json& json, int depth) {
   for (const Json& input : json_member(json, "inputs")) {
     node.args.emplace_back(name_of(input), argument(json_member(input, "arg"), depth));
   }
-  for (const Json& output : json_member(json, "outputs")) append_outputs(argument(output, depth), node.outputs);
+  for (const Json& output : json_member(json, "outputs"))
+    append_outputs(argument(output, depth), node.outputs);
   const Json* name = json_optional(json, "name");  // since schema 8.17
   node.name = name ? json_text(*name) : node.outputs.empty() ? std::string() : node.outputs.front();
   if (const Json* metadata = json_optional(json, "metadata")) node.source = source(*metadata);
@@ -197,7 +223,8 @@ ProgramScalar ProgramReader::scalar(const Json& json, TypeKind kind) {
 }
 
 std::int32_t ProgramReader::expression(const std::string& text) {
-  const auto [found, is_new] = exprs_.emplace(text, static_cast<std::int32_t>(program_.exprs.size()));
+  const auto [found, is_new] =
+      exprs_.emplace(text, static_cast<std::int32_t>(program_.exprs.size()));
   if (is_new) program_.exprs.push_back(parse_srepr(text));
   return found->second;
 }
@@ -209,7 +236,8 @@ SourceId ProgramReader::source(const Json& metadata) {
   };
   const std::string line = source_line(text("stack_trace"), text("nn_module_stack"));
   if (line.empty()) return kNone;
-  const auto [found, is_new] = sources_.emplace(line, static_cast<SourceId>(program_.sources.size()));
+  const auto [found, is_new] =
+      sources_.emplace(line, static_cast<SourceId>(program_.sources.size()));
   if (is_new) program_.sources.push_back(line);
   return found->second;
 }

@@ -28,7 +28,9 @@ bool read_frame(std::string_view text, Frame& frame) {
   return true;
 }
 
-bool is_pytorch(std::string_view file) { return file.find("/site-packages/torch/") != std::string_view::npos; }
+bool is_pytorch(std::string_view file) {
+  return file.find("/site-packages/torch/") != std::string_view::npos;
+}
 
 // "L__self__,,__main__.M;L__self___l,layer1.l,torch.nn.Linear" -> "layer1.l"
 std::string_view innermost_module(std::string_view stack) {
@@ -37,7 +39,8 @@ std::string_view innermost_module(std::string_view stack) {
   const std::size_t begin = stack.find(',');
   if (begin == std::string_view::npos) return {};
   const std::size_t end = stack.find(',', begin + 1);
-  return end == std::string_view::npos ? std::string_view{} : stack.substr(begin + 1, end - begin - 1);
+  return end == std::string_view::npos ? std::string_view{}
+                                       : stack.substr(begin + 1, end - begin - 1);
 }
 
 struct Prefix {
@@ -45,8 +48,10 @@ struct Prefix {
 };
 // Where the exporter spells numbers computed from sizes: Python's operators,
 // torch.sym_max and friends.
-constexpr std::array<Prefix, 4> kScalarModules = {{
-    {"_operator.", "sym::"}, {"math.", "sym::"}, {"torch.sym_", "sym::"}, {"torch._sym_", "sym::"}}};
+constexpr std::array<Prefix, 4> kScalarModules = {{{"_operator.", "sym::"},
+                                                   {"math.", "sym::"},
+                                                   {"torch.sym_", "sym::"},
+                                                   {"torch._sym_", "sym::"}}};
 
 }  // namespace
 
@@ -66,8 +71,8 @@ std::string source_line(const std::string& stack_trace, const std::string& nn_mo
   std::string text;
   if (!best.file.empty()) {
     const std::size_t slash = best.file.rfind('/');
-    text = std::string(slash == std::string_view::npos ? best.file : best.file.substr(slash + 1)) + ":" +
-           std::string(best.line) + " in " + std::string(best.function);
+    text = std::string(slash == std::string_view::npos ? best.file : best.file.substr(slash + 1)) +
+           ":" + std::string(best.line) + " in " + std::string(best.function);
   }
   const std::string_view module = innermost_module(nn_module_stack);
   if (!module.empty()) text += (text.empty() ? "(" : " (") + std::string(module) + ")";
@@ -96,7 +101,8 @@ namespace {
 
 bool is_assertion(std::string_view op) {
   return op.starts_with("aten::_assert_") || op.starts_with("aten::_functional_assert_") ||
-         op.starts_with("aten::sym_constrain_range") || op.starts_with("aten::_functional_sym_constrain_range");
+         op.starts_with("aten::sym_constrain_range") ||
+         op.starts_with("aten::_functional_sym_constrain_range");
 }
 
 // Computes a number and nothing else: not needed if nobody reads it.

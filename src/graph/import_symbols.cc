@@ -18,7 +18,8 @@ struct Equation {
 
 class Binder {
  public:
-  Binder(const ProgramDescription& program, const InputShapes& shapes) : program_(program), shapes_(shapes) {}
+  Binder(const ProgramDescription& program, const InputShapes& shapes)
+      : program_(program), shapes_(shapes) {}
 
   Bindings run() {
     bind_numbers();
@@ -54,13 +55,16 @@ class Binder {
     return fmt::format("input '{}', dimension {}", program_.inputs[input].name, dim);
   }
 
-  [[noreturn]] void refuse(std::size_t input, std::size_t dim, const std::string& expected, std::int64_t given) const {
-    throw Error(ErrorKind::bad_input, fmt::format("the size is {}, expected {}", given, expected), place(input, dim));
+  [[noreturn]] void refuse(std::size_t input, std::size_t dim, const std::string& expected,
+                           std::int64_t given) const {
+    throw Error(ErrorKind::bad_input, fmt::format("the size is {}, expected {}", given, expected),
+                place(input, dim));
   }
 
   std::vector<Equation> collect() {
     if (!shapes_.empty() && shapes_.size() != program_.inputs.size()) {
-      throw Error(ErrorKind::bad_input, fmt::format("{} shapes are given for {} inputs", shapes_.size(), program_.inputs.size()));
+      throw Error(ErrorKind::bad_input, fmt::format("{} shapes are given for {} inputs",
+                                                    shapes_.size(), program_.inputs.size()));
     }
     std::vector<Equation> equations;
     std::size_t flat = 0;
@@ -72,7 +76,8 @@ class Binder {
       const auto& shape = shapes_.empty() ? description.example : shapes_[input];
       if (shape.size() != description.dims.size()) {
         throw Error(ErrorKind::bad_input,
-                    fmt::format("the tensor has {} dimensions, expected {}", shape.size(), description.dims.size()),
+                    fmt::format("the tensor has {} dimensions, expected {}", shape.size(),
+                                description.dims.size()),
                     fmt::format("input '{}'", description.name));
       }
       collect_sizes(input, spec, shape, equations);
@@ -80,7 +85,8 @@ class Binder {
     return equations;
   }
 
-  void collect_sizes(std::size_t input, const InputSpec& spec, const std::vector<std::int64_t>& shape,
+  void collect_sizes(std::size_t input, const InputSpec& spec,
+                     const std::vector<std::int64_t>& shape,
                      std::vector<Equation>& equations) const {
     const ProgramTensor& tensor = program_.parsed->graph.tensors.at(spec.name);
     for (std::size_t dim = 0; dim < shape.size(); ++dim) {
@@ -90,7 +96,8 @@ class Binder {
       } else if (shape[dim] < 0) {
         refuse(input, dim, "a size of 0 or more", shape[dim]);
       } else {
-        equations.push_back({input, dim, &program_.parsed->exprs[static_cast<std::size_t>(size.expr)], shape[dim]});
+        equations.push_back(
+            {input, dim, &program_.parsed->exprs[static_cast<std::size_t>(size.expr)], shape[dim]});
       }
     }
   }
@@ -98,7 +105,8 @@ class Binder {
   bool solve(const Equation& equation) {
     const auto solution = solve_affine(*equation.expr, equation.given, bindings_);
     if (!solution) return false;
-    if (!solution->fits) refuse(equation.input, equation.dim, expr_text(*equation.expr), equation.given);
+    if (!solution->fits)
+      refuse(equation.input, equation.dim, expr_text(*equation.expr), equation.given);
     check_range(equation, *solution);
     bindings_[solution->symbol] = solution->value;
     origins_[solution->symbol] = place(equation.input, equation.dim);
@@ -111,7 +119,8 @@ class Binder {
     const SymbolRange& range = found->second;
     if (solution.value >= range.min && solution.value <= range.max) return;
     const std::string text = expr_text(*equation.expr);
-    const std::string size = text == solution.symbol ? "a size" : fmt::format("{} with {}", text, solution.symbol);
+    const std::string size =
+        text == solution.symbol ? "a size" : fmt::format("{} with {}", text, solution.symbol);
     refuse(equation.input, equation.dim,
            range.max == INT64_MAX ? fmt::format("{} of at least {}", size, range.min)
                                   : fmt::format("{} between {} and {}", size, range.min, range.max),
@@ -122,19 +131,22 @@ class Binder {
     const auto value = evaluate(*equation.expr, bindings_);
     const std::string text = expr_text(*equation.expr);
     if (!value) {
-      throw Error(ErrorKind::unsupported, fmt::format("the size {} does not tell its symbols apart", text),
-                  place(equation.input, equation.dim), "export with one symbol for each dynamic dimension");
+      throw Error(
+          ErrorKind::unsupported, fmt::format("the size {} does not tell its symbols apart", text),
+          place(equation.input, equation.dim), "export with one symbol for each dynamic dimension");
     }
     if (as_integer(*value) == equation.given) return;
     std::string why;
     for (const std::string& symbol : expr_symbols(*equation.expr)) {
       if (const auto origin = origins_.find(symbol); origin != origins_.end()) {
-        why += fmt::format("{}{} = {} from {}", why.empty() ? "" : ", ", symbol, bindings_.at(symbol), origin->second);
+        why += fmt::format("{}{} = {} from {}", why.empty() ? "" : ", ", symbol,
+                           bindings_.at(symbol), origin->second);
       }
     }
     const auto expected = as_integer(*value);
     refuse(equation.input, equation.dim,
-           fmt::format("{} ({})", expected ? std::to_string(*expected) : text, why), equation.given);
+           fmt::format("{} ({})", expected ? std::to_string(*expected) : text, why),
+           equation.given);
   }
 
   const ProgramDescription& program_;
@@ -149,7 +161,8 @@ Bindings bind_symbols(const ProgramDescription& program, const InputShapes& shap
   return Binder(program, shapes).run();
 }
 
-std::map<std::string, Interval64> unbound_ranges(const ProgramDescription& program, const Bindings& bindings) {
+std::map<std::string, Interval64> unbound_ranges(const ProgramDescription& program,
+                                                 const Bindings& bindings) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   std::map<std::string, Interval64> ranges;
   for (const auto& [symbol, range] : program.symbols) {

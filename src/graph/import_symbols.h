@@ -14,6 +14,7 @@ namespace lowwater {
 Bindings bind_symbols(const ProgramDescription& program, const InputShapes& shapes);
 
 // Ranges of the symbols that depend on data: those without a binding.
-std::map<std::string, Interval64> unbound_ranges(const ProgramDescription& program, const Bindings& bindings);
+std::map<std::string, Interval64> unbound_ranges(const ProgramDescription& program,
+                                                 const Bindings& bindings);
 
 }  // namespace lowwater

@@ -28,7 +28,8 @@ std::int64_t size_bound(const Importer& importer, const Size& size, const std::s
   }
   const double high = std::floor(enclose(expr, importer.symbols, importer.ranges).high);
   if (!(high < kLargestSize)) {
-    throw Error(ErrorKind::unsupported, "the size " + expr_text(expr) + " depends on data and has no upper bound", place,
+    throw Error(ErrorKind::unsupported,
+                "the size " + expr_text(expr) + " depends on data and has no upper bound", place,
                 "bound it in the model with torch._check(n <= limit) before export");
   }
   return std::max<std::int64_t>(static_cast<std::int64_t>(std::max(high, 0.0)), 0);
@@ -67,7 +68,8 @@ Type tensor_type(const Importer& importer, const ProgramTensor& tensor, const st
   if (type.dynamic) {
     type.strides = dense_strides(type.sizes);
   } else {
-    for (const Size& stride : tensor.strides) type.strides.push_back(size_bound(importer, stride, place));
+    for (const Size& stride : tensor.strides)
+      type.strides.push_back(size_bound(importer, stride, place));
   }
   return type;
 }
@@ -139,7 +141,8 @@ double mask_elements(const Operands& operands) {
   if (!list) return largest;
   for (const Ref& ref : list->refs) {
     const Type* type = operands.type(ref);
-    if (type && (type->dtype == DType::boolean || type->dtype == DType::u8)) largest = std::min(largest, elements(type));
+    if (type && (type->dtype == DType::boolean || type->dtype == DType::u8))
+      largest = std::min(largest, elements(type));
   }
   return largest;
 }
@@ -147,7 +150,8 @@ double mask_elements(const Operands& operands) {
 // The largest size that a data-dependent dimension `dim` of an output can have.
 double largest_size(const std::string& op, const Operands& operands, std::size_t dim) {
   const Type* self = operands.tensor("self");
-  if (op.starts_with("aten::nonzero") || op.starts_with("aten::unique") || op.starts_with("aten::_unique")) {
+  if (op.starts_with("aten::nonzero") || op.starts_with("aten::unique") ||
+      op.starts_with("aten::_unique")) {
     if (self) return elements(self);
   } else if (op == "aten::index.Tensor" || op == "aten::_unsafe_index.Tensor") {
     return mask_elements(operands);
@@ -165,8 +169,8 @@ double largest_size(const std::string& op, const Operands& operands, std::size_t
 
 }  // namespace
 
-void bound_symbols(Importer& importer, const Scope& scope, const ProgramNode& node, const Schema& schema,
-                   const std::vector<Arg>& args) {
+void bound_symbols(Importer& importer, const Scope& scope, const ProgramNode& node,
+                   const Schema& schema, const std::vector<Arg>& args) {
   const Operands operands{importer, schema, args};
   for (const std::string& output : node.outputs) {
     const auto tensor = scope.graph.tensors.find(output);
@@ -174,8 +178,9 @@ void bound_symbols(Importer& importer, const Scope& scope, const ProgramNode& no
     for (std::size_t dim = 0; dim < tensor->second.sizes.size(); ++dim) {
       const Size& size = tensor->second.sizes[dim];
       if (!is_dynamic(importer, size) || expr_of(importer, size.expr).fn != Fn::symbol) continue;
-      const auto [range, is_new] = importer.ranges.try_emplace(
-          expr_of(importer, size.expr).symbol, Interval64{0, std::numeric_limits<double>::infinity()});
+      const auto [range, is_new] =
+          importer.ranges.try_emplace(expr_of(importer, size.expr).symbol,
+                                      Interval64{0, std::numeric_limits<double>::infinity()});
       range->second.high = std::min(range->second.high, largest_size(node.op, operands, dim));
     }
   }

@@ -21,19 +21,50 @@ struct Name {
 
 // sympy's classes and those of torch/utils/_sympy/functions.py.
 constexpr std::array<Name, 44> kFunctions = {{
-    {"Add", Fn::add}, {"Mul", Fn::mul}, {"Pow", Fn::pow}, {"PowByNatural", Fn::pow}, {"FloatPow", Fn::pow},
-    {"FloorDiv", Fn::floordiv}, {"CleanDiv", Fn::floordiv}, {"CeilDiv", Fn::ceildiv},
-    {"FloatTrueDiv", Fn::truediv}, {"IntTrueDiv", Fn::truediv}, {"Rational", Fn::truediv},
-    {"Mod", Fn::mod}, {"PythonMod", Fn::mod}, {"ModularIndexing", Fn::modular_indexing},
-    {"Max", Fn::max}, {"Min", Fn::min},
-    {"CeilToInt", Fn::ceil}, {"ceiling", Fn::ceil}, {"FloorToInt", Fn::floor}, {"floor", Fn::floor},
-    {"TruncToInt", Fn::trunc}, {"TruncToFloat", Fn::trunc_to_real}, {"RoundToInt", Fn::round},
-    {"ToFloat", Fn::to_real}, {"Identity", Fn::identity}, {"LShift", Fn::lshift}, {"RShift", Fn::rshift},
-    {"sqrt", Fn::sqrt}, {"OpaqueUnaryFn_sqrt", Fn::sqrt},
-    {"Equality", Fn::eq}, {"Eq", Fn::eq}, {"Unequality", Fn::ne}, {"Ne", Fn::ne},
-    {"StrictLessThan", Fn::lt}, {"LessThan", Fn::le}, {"StrictGreaterThan", Fn::gt}, {"GreaterThan", Fn::ge},
-    {"And", Fn::logical_and}, {"Or", Fn::logical_or}, {"Not", Fn::logical_not},
-    {"Where", Fn::where}, {"ITE", Fn::where}, {"Piecewise", Fn::piecewise}, {"ExprCondPair", Fn::pair},
+    {"Add", Fn::add},
+    {"Mul", Fn::mul},
+    {"Pow", Fn::pow},
+    {"PowByNatural", Fn::pow},
+    {"FloatPow", Fn::pow},
+    {"FloorDiv", Fn::floordiv},
+    {"CleanDiv", Fn::floordiv},
+    {"CeilDiv", Fn::ceildiv},
+    {"FloatTrueDiv", Fn::truediv},
+    {"IntTrueDiv", Fn::truediv},
+    {"Rational", Fn::truediv},
+    {"Mod", Fn::mod},
+    {"PythonMod", Fn::mod},
+    {"ModularIndexing", Fn::modular_indexing},
+    {"Max", Fn::max},
+    {"Min", Fn::min},
+    {"CeilToInt", Fn::ceil},
+    {"ceiling", Fn::ceil},
+    {"FloorToInt", Fn::floor},
+    {"floor", Fn::floor},
+    {"TruncToInt", Fn::trunc},
+    {"TruncToFloat", Fn::trunc_to_real},
+    {"RoundToInt", Fn::round},
+    {"ToFloat", Fn::to_real},
+    {"Identity", Fn::identity},
+    {"LShift", Fn::lshift},
+    {"RShift", Fn::rshift},
+    {"sqrt", Fn::sqrt},
+    {"OpaqueUnaryFn_sqrt", Fn::sqrt},
+    {"Equality", Fn::eq},
+    {"Eq", Fn::eq},
+    {"Unequality", Fn::ne},
+    {"Ne", Fn::ne},
+    {"StrictLessThan", Fn::lt},
+    {"LessThan", Fn::le},
+    {"StrictGreaterThan", Fn::gt},
+    {"GreaterThan", Fn::ge},
+    {"And", Fn::logical_and},
+    {"Or", Fn::logical_or},
+    {"Not", Fn::logical_not},
+    {"Where", Fn::where},
+    {"ITE", Fn::where},
+    {"Piecewise", Fn::piecewise},
+    {"ExprCondPair", Fn::pair},
 }};
 
 bool is_name_char(char c) {
@@ -70,7 +101,8 @@ class Parser {
     const auto* row = std::find_if(kFunctions.begin(), kFunctions.end(),
                                    [&](const Name& candidate) { return candidate.text == name; });
     if (row == kFunctions.end()) {
-      throw Error(ErrorKind::unsupported, "unknown function '" + std::string(name) + "' in a symbolic size");
+      throw Error(ErrorKind::unsupported,
+                  "unknown function '" + std::string(name) + "' in a symbolic size");
     }
     Expr expr{.fn = row->fn};
     skip_spaces();
@@ -97,7 +129,8 @@ class Parser {
     } else {
       const std::string_view digits = take_quoted();
       double value = 0;
-      const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+      const auto [end, status] =
+          std::from_chars(digits.data(), digits.data() + digits.size(), value);
       if (status != std::errc() || end != digits.data() + digits.size()) refuse("not a number");
       leaf.number = value;
     }
@@ -129,7 +162,8 @@ class Parser {
   std::int64_t integer(std::string_view digits) {
     std::int64_t value = 0;
     const auto [end, status] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    if (status != std::errc() || end != digits.data() + digits.size()) refuse("not a 64-bit integer");
+    if (status != std::errc() || end != digits.data() + digits.size())
+      refuse("not a 64-bit integer");
     return value;
   }
 
@@ -149,7 +183,8 @@ class Parser {
   }
 
   std::string_view take_quoted() {
-    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"')) refuse("a quoted text is missing");
+    if (at_ >= text_.size() || (text_[at_] != '\'' && text_[at_] != '"'))
+      refuse("a quoted text is missing");
     const char quote = text_[at_++];
     const std::size_t begin = at_;
     while (at_ < text_.size() && text_[at_] != quote) ++at_;
@@ -173,7 +208,8 @@ class Parser {
   }
 
   [[noreturn]] void refuse(const std::string& why) const {
-    throw Error(ErrorKind::bad_input, "not a symbolic size: " + why + " at character " + std::to_string(at_),
+    throw Error(ErrorKind::bad_input,
+                "not a symbolic size: " + why + " at character " + std::to_string(at_),
                 "'" + std::string(text_.substr(0, 80)) + "'");
   }
 
@@ -186,27 +222,43 @@ std::string number_text(const Number& number) {
   if (const bool* truth = std::get_if<bool>(&number)) return *truth ? "true" : "false";
   if (const auto* integer = std::get_if<std::int64_t>(&number)) return std::to_string(*integer);
   std::array<char, 32> text{};
-  const auto [end, status] = std::to_chars(text.data(), text.data() + text.size(), std::get<double>(number));
+  const auto [end, status] =
+      std::to_chars(text.data(), text.data() + text.size(), std::get<double>(number));
   return {text.data(), status == std::errc() ? end : text.data()};
 }
 
 std::string_view infix(Fn fn) {
   switch (fn) {
-    case Fn::add: return " + ";
-    case Fn::mul: return "*";
-    case Fn::pow: return "**";
-    case Fn::floordiv: return "//";
-    case Fn::truediv: return "/";
-    case Fn::mod: return " % ";
-    case Fn::eq: return " == ";
-    case Fn::ne: return " != ";
-    case Fn::lt: return " < ";
-    case Fn::le: return " <= ";
-    case Fn::gt: return " > ";
-    case Fn::ge: return " >= ";
-    case Fn::logical_and: return " and ";
-    case Fn::logical_or: return " or ";
-    default: return {};
+    case Fn::add:
+      return " + ";
+    case Fn::mul:
+      return "*";
+    case Fn::pow:
+      return "**";
+    case Fn::floordiv:
+      return "//";
+    case Fn::truediv:
+      return "/";
+    case Fn::mod:
+      return " % ";
+    case Fn::eq:
+      return " == ";
+    case Fn::ne:
+      return " != ";
+    case Fn::lt:
+      return " < ";
+    case Fn::le:
+      return " <= ";
+    case Fn::gt:
+      return " > ";
+    case Fn::ge:
+      return " >= ";
+    case Fn::logical_and:
+      return " and ";
+    case Fn::logical_or:
+      return " or ";
+    default:
+      return {};
   }
 }
 

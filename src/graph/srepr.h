@@ -21,12 +21,45 @@ using Number = std::variant<bool, std::int64_t, double>;
 // What an inner node computes; the meaning is Python's (floor division, the
 // sign of a remainder). Also the vocabulary of the importer's scalar nodes.
 enum class Fn : std::uint8_t {
-  number, symbol,  // leaves
-  add, sub, mul, pow, neg, pos, floordiv, ceildiv, truediv, mod, modular_indexing,
-  max, min, ceil, floor, trunc, trunc_to_real, round, to_real, sqrt, identity, lshift, rshift,
-  eq, ne, lt, le, gt, ge, logical_and, logical_or, logical_not, bit_and, bit_or,
-  where,           // (condition, value if true, value if false)
-  piecewise, pair, // pairs of (value, condition), the first true one counts
+  number,
+  symbol,  // leaves
+  add,
+  sub,
+  mul,
+  pow,
+  neg,
+  pos,
+  floordiv,
+  ceildiv,
+  truediv,
+  mod,
+  modular_indexing,
+  max,
+  min,
+  ceil,
+  floor,
+  trunc,
+  trunc_to_real,
+  round,
+  to_real,
+  sqrt,
+  identity,
+  lshift,
+  rshift,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  logical_and,
+  logical_or,
+  logical_not,
+  bit_and,
+  bit_or,
+  where,  // (condition, value if true, value if false)
+  piecewise,
+  pair,  // pairs of (value, condition), the first true one counts
 };
 
 struct Expr {
@@ -78,6 +111,7 @@ struct Solution {
   std::int64_t value = 0;
   bool fits = true;
 };
-std::optional<Solution> solve_affine(const Expr& expr, std::int64_t value, const Bindings& bindings);
+std::optional<Solution> solve_affine(const Expr& expr, std::int64_t value,
+                                     const Bindings& bindings);
 
 }  // namespace lowwater

@@ -1,6 +1,6 @@
+// Exact arithmetic of symbolic sizes.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "graph/srepr.h"
 #include "lowwater/error.h"
@@ -8,9 +8,9 @@
 namespace lowwater {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-[[noreturn]] void refuse(const char* why) { throw Error(ErrorKind::bad_input, why, "symbolic size"); }
+[[noreturn]] void refuse(const char* why) {
+  throw Error(ErrorKind::bad_input, why, "symbolic size");
+}
 
 bool all_integers(const std::vector<Number>& args) {
   return std::none_of(args.begin(), args.end(),
@@ -65,7 +65,8 @@ std::int64_t shift(Fn fn, std::int64_t a, std::int64_t b) {
 Number sum_or_product(Fn fn, const std::vector<Number>& args) {
   if (!all_integers(args)) {
     double result = fn == Fn::add ? 0 : 1;
-    for (const Number& arg : args) result = fn == Fn::add ? result + as_real(arg) : result * as_real(arg);
+    for (const Number& arg : args)
+      result = fn == Fn::add ? result + as_real(arg) : result * as_real(arg);
     return result;
   }
   std::int64_t result = fn == Fn::add ? 0 : 1;
@@ -92,25 +93,37 @@ Number binary_integers(Fn fn, std::int64_t a, std::int64_t b) {
     case Fn::sub:
       if (__builtin_sub_overflow(a, b, &result)) refuse("overflow");
       return result;
-    case Fn::pow: return integer_pow(a, b);
-    case Fn::floordiv: return floor_div(a, b);
+    case Fn::pow:
+      return integer_pow(a, b);
+    case Fn::floordiv:
+      return floor_div(a, b);
     case Fn::ceildiv:
       result = floor_div(a, b);
       return result + (python_mod(a, b) != 0 ? 1 : 0);
     case Fn::truediv:
       if (b == 0) refuse("division by zero");
       return static_cast<double>(a) / static_cast<double>(b);
-    case Fn::mod: return python_mod(a, b);
+    case Fn::mod:
+      return python_mod(a, b);
     case Fn::lshift:
-    case Fn::rshift: return shift(fn, a, b);
-    case Fn::bit_and: return a & b;
-    case Fn::bit_or: return a | b;
-    case Fn::eq: return a == b;
-    case Fn::ne: return a != b;
-    case Fn::lt: return a < b;
-    case Fn::le: return a <= b;
-    case Fn::gt: return a > b;
-    default: return a >= b;
+    case Fn::rshift:
+      return shift(fn, a, b);
+    case Fn::bit_and:
+      return a & b;
+    case Fn::bit_or:
+      return a | b;
+    case Fn::eq:
+      return a == b;
+    case Fn::ne:
+      return a != b;
+    case Fn::lt:
+      return a < b;
+    case Fn::le:
+      return a <= b;
+    case Fn::gt:
+      return a > b;
+    default:
+      return a >= b;
   }
 }
 
@@ -119,44 +132,80 @@ Number binary_reals(Fn fn, double a, double b) {
     refuse("division by zero");
   }
   switch (fn) {
-    case Fn::sub: return a - b;
-    case Fn::pow: return std::pow(a, b);
-    case Fn::floordiv: return std::floor(a / b);
-    case Fn::ceildiv: return std::ceil(a / b);
-    case Fn::truediv: return a / b;
-    case Fn::mod: return a - b * std::floor(a / b);
-    case Fn::eq: return a == b;
-    case Fn::ne: return a != b;
-    case Fn::lt: return a < b;
-    case Fn::le: return a <= b;
-    case Fn::gt: return a > b;
-    case Fn::ge: return a >= b;
-    default: refuse("an operation on integers met a fraction");
+    case Fn::sub:
+      return a - b;
+    case Fn::pow:
+      return std::pow(a, b);
+    case Fn::floordiv:
+      return std::floor(a / b);
+    case Fn::ceildiv:
+      return std::ceil(a / b);
+    case Fn::truediv:
+      return a / b;
+    case Fn::mod:
+      return a - b * std::floor(a / b);
+    case Fn::eq:
+      return a == b;
+    case Fn::ne:
+      return a != b;
+    case Fn::lt:
+      return a < b;
+    case Fn::le:
+      return a <= b;
+    case Fn::gt:
+      return a > b;
+    case Fn::ge:
+      return a >= b;
+    default:
+      refuse("an operation on integers met a fraction");
   }
 }
 
 Number unary(Fn fn, const Number& arg) {
   const bool integer = !std::holds_alternative<double>(arg);
   switch (fn) {
-    case Fn::neg: return integer ? binary_integers(Fn::sub, 0, exact(arg)) : Number(-as_real(arg));
-    case Fn::ceil: return integer ? exact(arg) : to_int(std::ceil(as_real(arg)));
-    case Fn::floor: return integer ? exact(arg) : to_int(std::floor(as_real(arg)));
-    case Fn::trunc: return integer ? exact(arg) : to_int(std::trunc(as_real(arg)));
-    case Fn::round: return integer ? exact(arg) : to_int(std::nearbyint(as_real(arg)));
-    case Fn::trunc_to_real: return std::trunc(as_real(arg));
-    case Fn::to_real: return as_real(arg);
-    case Fn::sqrt: return std::sqrt(as_real(arg));
-    case Fn::logical_not: return !as_truth(arg);
-    default: return arg;  // pos, identity
+    case Fn::neg:
+      return integer ? binary_integers(Fn::sub, 0, exact(arg)) : Number(-as_real(arg));
+    case Fn::ceil:
+      return integer ? exact(arg) : to_int(std::ceil(as_real(arg)));
+    case Fn::floor:
+      return integer ? exact(arg) : to_int(std::floor(as_real(arg)));
+    case Fn::trunc:
+      return integer ? exact(arg) : to_int(std::trunc(as_real(arg)));
+    case Fn::round:
+      return integer ? exact(arg) : to_int(std::nearbyint(as_real(arg)));
+    case Fn::trunc_to_real:
+      return std::trunc(as_real(arg));
+    case Fn::to_real:
+      return as_real(arg);
+    case Fn::sqrt:
+      return std::sqrt(as_real(arg));
+    case Fn::logical_not:
+      return !as_truth(arg);
+    default:
+      return arg;  // pos, identity
   }
 }
 
 std::size_t arity(Fn fn) {
   switch (fn) {
-    case Fn::neg: case Fn::pos: case Fn::ceil: case Fn::floor: case Fn::trunc: case Fn::trunc_to_real:
-    case Fn::round: case Fn::to_real: case Fn::sqrt: case Fn::identity: case Fn::logical_not: return 1;
-    case Fn::where: case Fn::modular_indexing: return 3;
-    default: return 2;
+    case Fn::neg:
+    case Fn::pos:
+    case Fn::ceil:
+    case Fn::floor:
+    case Fn::trunc:
+    case Fn::trunc_to_real:
+    case Fn::round:
+    case Fn::to_real:
+    case Fn::sqrt:
+    case Fn::identity:
+    case Fn::logical_not:
+      return 1;
+    case Fn::where:
+    case Fn::modular_indexing:
+      return 3;
+    default:
+      return 2;
   }
 }
 
@@ -187,7 +236,8 @@ Number compute(Fn fn, const std::vector<Number>& args) {
   if (args.size() != arity(fn)) refuse("wrong number of arguments");
   if (args.size() == 1) return unary(fn, args[0]);
   if (fn == Fn::where) return as_truth(args[0]) ? args[1] : args[2];
-  if (fn == Fn::modular_indexing) return compute(Fn::mod, {compute(Fn::floordiv, {args[0], args[1]}), args[2]});
+  if (fn == Fn::modular_indexing)
+    return compute(Fn::mod, {compute(Fn::floordiv, {args[0], args[1]}), args[2]});
   return all_integers(args) ? binary_integers(fn, exact(args[0]), exact(args[1]))
                             : binary_reals(fn, as_real(args[0]), as_real(args[1]));
 }
@@ -200,7 +250,8 @@ std::optional<Number> evaluate(const Expr& expr, const Bindings& bindings) {
   }
   if (expr.fn == Fn::piecewise) {
     for (const Expr& pair : expr.args) {
-      if (pair.fn != Fn::pair || pair.args.size() != 2) refuse("Piecewise holds something else than pairs");
+      if (pair.fn != Fn::pair || pair.args.size() != 2)
+        refuse("Piecewise holds something else than pairs");
       const auto condition = evaluate(pair.args[1], bindings);
       if (!condition) return std::nullopt;
       if (as_truth(*condition)) return evaluate(pair.args[0], bindings);
@@ -214,116 +265,6 @@ std::optional<Number> evaluate(const Expr& expr, const Bindings& bindings) {
     args.push_back(*value);
   }
   return compute(expr.fn, args);
-}
-
-namespace {
-
-Interval64 hull(std::initializer_list<double> corners) { return {std::min(corners), std::max(corners)}; }
-
-double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }  // 0 * infinity is 0 here
-
-Interval64 product(Interval64 a, Interval64 b) {
-  return hull({times(a.low, b.low), times(a.low, b.high), times(a.high, b.low), times(a.high, b.high)});
-}
-
-Interval64 quotient(Interval64 a, Interval64 b) {
-  if (!(b.low > 0)) return {-kInfinity, kInfinity};
-  const Interval64 inverse{b.high == kInfinity ? 0 : 1 / b.high, 1 / b.low};
-  return product(a, inverse);
-}
-
-}  // namespace
-
-Interval64 enclose(const Expr& expr, const Bindings& bindings,
-                   const std::map<std::string, Interval64>& ranges) {
-  if (const auto known = evaluate(expr, bindings)) return {as_real(*known), as_real(*known)};
-  if (expr.fn == Fn::symbol) {
-    const auto range = ranges.find(expr.symbol);
-    return range == ranges.end() ? Interval64{0, kInfinity} : range->second;
-  }
-  std::vector<Interval64> args;
-  for (const Expr& arg : expr.args) args.push_back(enclose(arg, bindings, ranges));
-  const auto fold = [&](auto&& combine) {
-    Interval64 result = args.at(0);
-    for (std::size_t i = 1; i < args.size(); ++i) result = combine(result, args[i]);
-    return result;
-  };
-  if (args.empty()) return {-kInfinity, kInfinity};
-  switch (expr.fn) {
-    case Fn::add: return fold([](Interval64 a, Interval64 b) { return Interval64{a.low + b.low, a.high + b.high}; });
-    case Fn::mul: return fold(product);
-    case Fn::max:
-      return fold([](Interval64 a, Interval64 b) { return Interval64{std::max(a.low, b.low), std::max(a.high, b.high)}; });
-    case Fn::min:
-      return fold([](Interval64 a, Interval64 b) { return Interval64{std::min(a.low, b.low), std::min(a.high, b.high)}; });
-    case Fn::pair:
-    case Fn::ceil: case Fn::identity: case Fn::to_real: case Fn::floor: case Fn::trunc:
-    case Fn::trunc_to_real: case Fn::round:
-      return {std::floor(args[0].low), std::ceil(args[0].high)};
-    case Fn::piecewise:
-      return fold([](Interval64 a, Interval64 b) { return Interval64{std::min(a.low, b.low), std::max(a.high, b.high)}; });
-    case Fn::floordiv: case Fn::ceildiv: case Fn::truediv: {
-      if (args.size() != 2) break;
-      const Interval64 result = quotient(args[0], args[1]);
-      return {std::floor(result.low), expr.fn == Fn::floordiv ? std::floor(result.high) : std::ceil(result.high)};
-    }
-    case Fn::mod:
-      if (args.size() == 2 && args[1].low > 0) return {0, args[1].high - 1};
-      break;
-    case Fn::where:
-      if (args.size() == 3) return hull({args[1].low, args[1].high, args[2].low, args[2].high});
-      break;
-    case Fn::pow:
-      if (args.size() == 2 && args[0].low >= 1 && args[1].low >= 0) {
-        return {std::pow(args[0].low, args[1].low), std::pow(args[0].high, args[1].high)};
-      }
-      break;
-    default: break;
-  }
-  return {-kInfinity, kInfinity};
-}
-
-namespace {
-
-// a*s + b, in doubles because of rational factors.
-struct Affine {
-  double a = 0, b = 0;
-};
-
-std::optional<Affine> affine(const Expr& expr, const Bindings& bindings) {
-  if (const auto known = evaluate(expr, bindings)) return Affine{0, as_real(*known)};
-  if (expr.fn == Fn::symbol) return Affine{1, 0};
-  if (expr.fn != Fn::add && expr.fn != Fn::mul) return std::nullopt;
-  Affine result = expr.fn == Fn::add ? Affine{0, 0} : Affine{0, 1};
-  for (const Expr& arg : expr.args) {
-    const auto part = affine(arg, bindings);
-    if (!part) return std::nullopt;
-    if (expr.fn == Fn::add) {
-      result = {result.a + part->a, result.b + part->b};
-    } else if (result.a != 0 && part->a != 0) {
-      return std::nullopt;
-    } else {
-      result = {result.a * part->b + result.b * part->a, result.b * part->b};
-    }
-  }
-  return result;
-}
-
-}  // namespace
-
-std::optional<Solution> solve_affine(const Expr& expr, std::int64_t value, const Bindings& bindings) {
-  Solution solution;
-  for (const std::string& name : expr_symbols(expr)) {
-    if (bindings.contains(name)) continue;
-    if (!solution.symbol.empty()) return std::nullopt;
-    solution.symbol = name;
-  }
-  const auto form = affine(expr, bindings);
-  if (solution.symbol.empty() || !form || form->a == 0) return std::nullopt;
-  const auto root = as_integer((static_cast<double>(value) - form->b) / form->a);
-  solution.fits = root.has_value();
-  solution.value = root.value_or(0);
-  return solution;
 }
 
 }  // namespace lowwater

@@ -14,7 +14,8 @@ constexpr int kMaxDepth = 64;
 constexpr int kMaxLeaves = 100'000;
 
 [[noreturn]] void refuse(const std::string& why) {
-  throw Error(ErrorKind::bad_input, "malformed structure of inputs or outputs: " + why, "program JSON");
+  throw Error(ErrorKind::bad_input, "malformed structure of inputs or outputs: " + why,
+              "program JSON");
 }
 
 json parse_json(std::string_view text) {
@@ -63,7 +64,8 @@ const json& member(const json& node, const char* name) {
   return *found;
 }
 
-Structure convert(const json& node, const NamedTuples& named_tuples, std::int32_t& leaves, int depth) {
+Structure convert(const json& node, const NamedTuples& named_tuples, std::int32_t& leaves,
+                  int depth) {
   if (depth > kMaxDepth || leaves >= kMaxLeaves) refuse("nested too deeply or too long");
   if (!node.is_object()) refuse("a node is not an object");
   const json& type = member(node, "type");
@@ -95,7 +97,8 @@ Structure convert(const json& node, const NamedTuples& named_tuples, std::int32_
   return result;
 }
 
-void append_paths(const Structure& node, const std::string& prefix, std::vector<std::string>& paths) {
+void append_paths(const Structure& node, const std::string& prefix,
+                  std::vector<std::string>& paths) {
   if (node.kind == Structure::Kind::leaf) {
     paths.push_back(prefix);
     return;
@@ -130,7 +133,8 @@ Structure parse_structure(std::string_view text, const NamedTuples& named_tuples
   // [protocol version, root]
   if (!spec.is_array() || spec.size() != 2) refuse("not [version, node]");
   if (!spec[0].is_number_integer() || spec[0].get<std::int64_t>() != 1) {
-    throw Error(ErrorKind::unsupported, "the structure of inputs is written in another version than 1", "program JSON");
+    throw Error(ErrorKind::unsupported,
+                "the structure of inputs is written in another version than 1", "program JSON");
   }
   std::int32_t leaves = 0;
   return convert(spec[1], named_tuples, leaves, 0);

@@ -1,6 +1,7 @@
 // The nesting of inputs and outputs, from the pytree text of the archive.
 //
-//   [1, {"type": "builtins.dict", "context": "[\"out\", \"past\"]", "children_spec": [leaf, {"type": "builtins.list", ...}]}]
+//   [1, {"type": "builtins.dict", "context": "[\"out\", \"past\"]", "children_spec": [leaf,
+//   {"type": "builtins.list", ...}]}]
 //
 // Type names do not matter, shape does: what carries field names (dicts, named
 // tuples, dataclasses, library outputs) becomes a dict, all else a list or tuple.

@@ -228,6 +228,14 @@ class Counter(nn.Module):
         return self.cache + self.count
 
 
+@program(torch.ones(2, 3), 5, dynamic={"x": None, "n": Dim.DYNAMIC})
+class integer_input(nn.Module):
+    """An integer input keeps its value at export: lowwater's inputs are tensors."""
+
+    def forward(self, x, n):
+        return x * n, x.new_zeros(n + 1), n
+
+
 @program(torch.ones(2, 2), torch.ones(3))
 class mutations(Counter):
     pass

@@ -18,7 +18,8 @@ SchemaArg argument(const char* name, SchemaType type) { return {.name = name, .t
 
 SchemaTable make_schemas() {
   SchemaTable table;
-  const SchemaArg self = argument("self", SchemaType::tensor), other = argument("other", SchemaType::tensor);
+  const SchemaArg self = argument("self", SchemaType::tensor),
+                  other = argument("other", SchemaType::tensor);
   SchemaArg alpha = argument("alpha", SchemaType::scalar), written = self;
   alpha.kwarg_only = alpha.has_default = true;
   alpha.default_value = std::int64_t{1};
@@ -27,7 +28,9 @@ SchemaTable make_schemas() {
   const auto add = [&](const char* name, std::vector<SchemaArg> args) {
     table.schemas[name] = {.name = name, .args = std::move(args), .returns = {{}}};
   };
-  for (const char* name : {"aten::relu", "aten::sin", "aten::cos", "aten::nonzero", "aten::item", "aten::clone"}) add(name, {self});
+  for (const char* name :
+       {"aten::relu", "aten::sin", "aten::cos", "aten::nonzero", "aten::item", "aten::clone"})
+    add(name, {self});
   add("aten::add.Tensor", {self, other, alpha});
   add("aten::mul.Tensor", {self, other});
   add("aten::add_.Tensor", {written, other, alpha});
@@ -36,7 +39,8 @@ SchemaTable make_schemas() {
   add("aten::gt.Scalar", {self, argument("other", SchemaType::scalar)});
   add("aten::sym_size.int", {self, argument("dim", SchemaType::integer)});
   add("aten::index.Tensor", {self, argument("indices", SchemaType::optional_tensor_list)});
-  add("aten::split.Tensor", {self, argument("split_size", SchemaType::integer), argument("dim", SchemaType::integer)});
+  add("aten::split.Tensor",
+      {self, argument("split_size", SchemaType::integer), argument("dim", SchemaType::integer)});
   return table;
 }
 

@@ -1,8 +1,7 @@
 // Any text as a symbolic size: refused with an Error, or evaluated within 64 bits.
-#include "graph/srepr.h"
-
 #include <cstdlib>
 
+#include "graph/srepr.h"
 #include "lowwater/error.h"
 
 using namespace lowwater;
@@ -22,7 +21,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     expr_text(expr);
     for (const std::string& symbol : expr_symbols(expr)) require(symbol.size() <= size);
     const Interval64 interval = enclose(expr, bindings, {{"u0", {0, 9}}});
-    if (const auto solution = solve_affine(expr, 12, bindings)) require(!bindings.contains(solution->symbol));
+    if (const auto solution = solve_affine(expr, 12, bindings))
+      require(!bindings.contains(solution->symbol));
     // What is known lies in the interval (a NaN lies nowhere).
     if (const auto number = evaluate(expr, bindings)) require(!(as_real(*number) > interval.high));
   } catch (const Error& error) {

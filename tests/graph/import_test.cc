@@ -18,7 +18,8 @@ Graph import(const ProgramFile& file, const InputShapes& shapes = {}) {
 }
 
 // The message of the Error that importing throws; empty if it throws none.
-std::string refusal(const ProgramFile& file, const InputShapes& shapes = {}, ErrorKind kind = ErrorKind::bad_input) {
+std::string refusal(const ProgramFile& file, const InputShapes& shapes = {},
+                    ErrorKind kind = ErrorKind::bad_input) {
   try {
     import(file, shapes);
   } catch (const Error& error) {
@@ -28,7 +29,8 @@ std::string refusal(const ProgramFile& file, const InputShapes& shapes = {}, Err
   return {};
 }
 
-std::string refusal(const std::string& name, const InputShapes& shapes = {}, ErrorKind kind = ErrorKind::bad_input) {
+std::string refusal(const std::string& name, const InputShapes& shapes = {},
+                    ErrorKind kind = ErrorKind::bad_input) {
   return refusal(read_program_file(name), shapes, kind);
 }
 
@@ -39,7 +41,8 @@ InputShapes parse_shapes(const std::string& text) {
   for (std::string word; words >> word;) {
     shapes.emplace_back();
     std::stringstream sizes(word == "-" ? "" : word);
-    for (std::string size; std::getline(sizes, size, 'x');) shapes.back().push_back(std::stoll(size));
+    for (std::string size; std::getline(sizes, size, 'x');)
+      shapes.back().push_back(std::stoll(size));
   }
   return shapes;
 }
@@ -73,17 +76,21 @@ std::vector<std::string> input_names(const ProgramDescription& program) {
   return names;
 }
 
-ProgramDescription describe(const std::string& name) { return parse_program(read_program_file(name).program.dump()); }
+ProgramDescription describe(const std::string& name) {
+  return parse_program(read_program_file(name).program.dump());
+}
 
 using Names = std::vector<std::string>;
 
 TEST(ParseProgram, NamesFollowTheCallersStructure) {
   const ProgramDescription nested = describe("nested");
-  EXPECT_EQ(input_names(nested), (Names{"batch.image", "batch.parts.0", "batch.parts.1", "mask", "flag"}));
+  EXPECT_EQ(input_names(nested),
+            (Names{"batch.image", "batch.parts.0", "batch.parts.1", "mask", "flag"}));
   EXPECT_EQ(nested.outputs, (Names{"out", "aux", "list.0", "list.1", "n"}));
   EXPECT_EQ(input_names(describe("var_args")), (Names{"args.0", "args.1.0", "args.1.1"}));
   EXPECT_EQ(describe("var_args").outputs, (Names{"0"}));
-  EXPECT_EQ(describe("containers").outputs, (Names{"0.logits", "0.past.0", "0.past.1", "1.first", "1.second", "2.7"}));
+  EXPECT_EQ(describe("containers").outputs,
+            (Names{"0.logits", "0.past.0", "0.past.1", "1.first", "1.second", "2.7"}));
   EXPECT_EQ(describe("tied").outputs, (Names{""}));
 }
 
@@ -123,26 +130,31 @@ TEST(ParseProgram, NonTensorInputs) {
 TEST(ImportShapes, RefusedByInputAndDimension) {
   EXPECT_EQ(refusal("reshapes", {{2, 9}}), "input 'x', dimension 1: the size is 9, expected 8");
   EXPECT_EQ(refusal("reshapes", {{2, 8, 1}}), "input 'x': the tensor has 3 dimensions, expected 2");
-  EXPECT_EQ(refusal("reshapes", {{-1, 8}}), "input 'x', dimension 0: the size is -1, expected a size of 0 or more");
-  EXPECT_EQ(refusal("recurrent", {{10, 5, 3}}), "input 'x', dimension 0: the size is 10, expected a size between 1 and 9");
+  EXPECT_EQ(refusal("reshapes", {{-1, 8}}),
+            "input 'x', dimension 0: the size is -1, expected a size of 0 or more");
+  EXPECT_EQ(refusal("recurrent", {{10, 5, 3}}),
+            "input 'x', dimension 0: the size is 10, expected a size between 1 and 9");
   EXPECT_EQ(refusal("reshapes", {{2, 8}, {1}}), "2 shapes are given for 1 inputs");
   EXPECT_EQ(refusal("nested", {{2, 4}, {3, 4}, {4}, {}, {}}).substr(0, 72),
-            "input 'batch.parts.0', dimension 0: the size is 3, expected 2 (" + describe("nested").inputs[0].symbols[0] +
-                " = 2 fr");
+            "input 'batch.parts.0', dimension 0: the size is 3, expected 2 (" +
+                describe("nested").inputs[0].symbols[0] + " = 2 fr");
 }
 
 TEST(ImportShapes, RelatedSizes) {
   const std::string s = describe("related_sizes").inputs[0].symbols[0];
   EXPECT_EQ(refusal("related_sizes", {{4, 9}, {9}}),
-            "input 'x', dimension 1: the size is 9, expected 8 (" + s + " = 4 from input 'x', dimension 0)");
-  EXPECT_EQ(refusal("related_sizes", {{9, 18}, {19}}), "input 'x', dimension 0: the size is 9, expected a size between 1 and 8");
+            "input 'x', dimension 1: the size is 9, expected 8 (" + s +
+                " = 4 from input 'x', dimension 0)");
+  EXPECT_EQ(refusal("related_sizes", {{9, 18}, {19}}),
+            "input 'x', dimension 0: the size is 9, expected a size between 1 and 8");
 }
 
 // Only "2*s" tells what s is: solved, and refused where no s does it.
 TEST(ImportShapes, SolvesForASymbol) {
   ProgramFile file = read_program_file("reshapes");
   const std::string symbol = R"(Symbol('s77', positive=True, integer=True))";
-  auto& size = file.program["graph_module"]["graph"]["tensor_values"]["x"]["sizes"][0]["as_expr"]["expr_str"];
+  auto& size = file.program["graph_module"]["graph"]["tensor_values"]["x"]["sizes"][0]["as_expr"]
+                           ["expr_str"];
   ASSERT_EQ(size, symbol);
   size = "Add(Mul(Integer(2), " + symbol + "), Integer(1))";
   EXPECT_EQ(import(file, {{9, 8}}).outputs.size(), 3U);  // s77 = 4
@@ -162,16 +174,21 @@ TEST(ImportErrors, AnotherSchemaVersion) {
 TEST(ImportErrors, MissingWeight) {
   ProgramFile file = read_program_file("tied");
   file.weights.by_name.erase("embed.weight");
-  EXPECT_EQ(refusal(file), "weight 'embed.weight': it is missing in the archive; save the model again");
+  EXPECT_EQ(refusal(file),
+            "weight 'embed.weight': it is missing in the archive; save the model again");
 }
 
 TEST(ImportErrors, WeightOfAnotherSize) {
   ProgramFile file = read_program_file("tied");
   file.weights.weights[0].sizes[0] += 1;
-  EXPECT_NE(refusal(file).find("the archive holds it with another type or size than the program reads"), std::string::npos);
+  EXPECT_NE(
+      refusal(file).find("the archive holds it with another type or size than the program reads"),
+      std::string::npos);
 }
 
-nlohmann::json& node(ProgramFile& file, std::size_t index) { return file.program["graph_module"]["graph"]["nodes"][index]; }
+nlohmann::json& node(ProgramFile& file, std::size_t index) {
+  return file.program["graph_module"]["graph"]["nodes"][index];
+}
 
 TEST(ImportErrors, UnknownOperatorNamesNodeAndLine) {
   ProgramFile file = read_program_file("tied");
@@ -180,35 +197,45 @@ TEST(ImportErrors, UnknownOperatorNamesNodeAndLine) {
             "node 'embedding' (mylib::lookup), make_programs.py:" + std::to_string([&] {
               const std::string trace = node(file, 0)["metadata"]["stack_trace"];
               return std::stoi(trace.substr(trace.find("line ") + 5));
-            }()) + " in forward (embed): the operator is not known to this PyTorch; load the library that defines it");
+            }()) +
+                " in forward (embed): the operator is not known to this PyTorch; load the library "
+                "that defines it");
 }
 
 TEST(ImportErrors, ArgumentsThatTheOperatorDoesNotTake) {
   ProgramFile file = read_program_file("tied");
   auto& args = node(file, 0)["inputs"];
   args.push_back({{"name", "extra"}, {"arg", {{"as_int", 1}}}});
-  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("an argument is not known"), std::string::npos);
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("an argument is not known"),
+            std::string::npos);
   args.erase(args.size() - 1);
   args[1]["arg"] = {{"as_string", "x"}};
-  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("argument 'indices' has another type"), std::string::npos);
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("argument 'indices' has another type"),
+            std::string::npos);
   args[1]["arg"] = {{"as_custom_obj", {{"name", "o"}, {"class_fqn", "c"}}}};
-  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("is of kind as_custom_obj"), std::string::npos);
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("is of kind as_custom_obj"),
+            std::string::npos);
   args[1]["arg"] = {{"as_nested_tensors", nlohmann::json::array()}};
-  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("is of kind as_nested_tensors"), std::string::npos);
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("is of kind as_nested_tensors"),
+            std::string::npos);
   args.erase(1);
-  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("argument 'indices' is missing"), std::string::npos);
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("argument 'indices' is missing"),
+            std::string::npos);
 }
 
 TEST(ImportErrors, ValuesThatNothingDefines) {
   ProgramFile file = read_program_file("tied");
   std::swap(node(file, 0), node(file, 1));
-  EXPECT_NE(refusal(file).find("reads 'embedding', which nothing defines before it"), std::string::npos);
+  EXPECT_NE(refusal(file).find("reads 'embedding', which nothing defines before it"),
+            std::string::npos);
 }
 
 TEST(ImportErrors, ScriptObjectsAndTokens) {
   ProgramFile file = read_program_file("tied");
-  file.program["graph_module"]["signature"]["input_specs"].push_back({{"token", {{"arg", {{"name", "t"}}}}}});
-  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("an input of kind 'token'"), std::string::npos);
+  file.program["graph_module"]["signature"]["input_specs"].push_back(
+      {{"token", {{"arg", {{"name", "t"}}}}}});
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("an input of kind 'token'"),
+            std::string::npos);
 }
 
 TEST(ImportErrors, MalformedJson) {
@@ -218,9 +245,10 @@ TEST(ImportErrors, MalformedJson) {
   EXPECT_THROW(parse_program("\xff\xfe"), Error);
   // Removing any one member is noticed, never fatal.
   const nlohmann::json whole = read_program_file("cond").program;
-  for (const auto& pointer : {"/graph_module", "/graph_module/graph/nodes", "/graph_module/signature/input_specs",
-                              "/graph_module/graph/tensor_values", "/graph_module/module_call_graph", "/range_constraints",
-                              "/schema_version", "/graph_module/graph/inputs"}) {
+  for (const auto& pointer :
+       {"/graph_module", "/graph_module/graph/nodes", "/graph_module/signature/input_specs",
+        "/graph_module/graph/tensor_values", "/graph_module/module_call_graph",
+        "/range_constraints", "/schema_version", "/graph_module/graph/inputs"}) {
     nlohmann::json broken = whole;
     const nlohmann::json::json_pointer at(pointer);
     broken.at(at.parent_pointer()).erase(at.back());
@@ -254,14 +282,18 @@ TEST(ImportErrors, HugeSizes) {
 TEST(SourceLine, InnermostFrameOutsidePyTorch) {
   const std::string trace =
       "  File \"/home/me/net.py\", line 8, in forward\n    y = self.conv(x)\n"
-      "  File \"/usr/lib/site-packages/torchvision/ops/misc.py\", line 20, in forward\n    return super().forward(x)\n"
-      "  File \"/usr/lib/site-packages/torch/nn/modules/conv.py\", line 134, in forward\n    return F.conv2d(...)";
-  const std::string stack = "L__self__,,__main__.M;L__self___a,a.0,misc.Conv;L__self___a_b,a.0.b@1,torch.nn.Conv2d";
+      "  File \"/usr/lib/site-packages/torchvision/ops/misc.py\", line 20, in forward\n    return "
+      "super().forward(x)\n"
+      "  File \"/usr/lib/site-packages/torch/nn/modules/conv.py\", line 134, in forward\n    "
+      "return F.conv2d(...)";
+  const std::string stack =
+      "L__self__,,__main__.M;L__self___a,a.0,misc.Conv;L__self___a_b,a.0.b@1,torch.nn.Conv2d";
   EXPECT_EQ(source_line(trace, stack), "misc.py:20 in forward (a.0.b@1)");
   EXPECT_EQ(source_line("", stack), "(a.0.b@1)");
   EXPECT_EQ(source_line(trace, ""), "misc.py:20 in forward");
   EXPECT_EQ(source_line("File \"<eval_with_key>.5\", line 9, in forward", ""), "");
-  EXPECT_EQ(source_line("File \"/x/site-packages/torch/nn/conv.py\", line 9, in f", ""), "conv.py:9 in f");
+  EXPECT_EQ(source_line("File \"/x/site-packages/torch/nn/conv.py\", line 9, in f", ""),
+            "conv.py:9 in f");
 }
 
 TEST(OperatorName, Targets) {

@@ -21,7 +21,8 @@ inline std::vector<std::int64_t> plain_sizes(const nlohmann::json& sizes) {
 }
 
 inline ProgramFile read_program_file(const std::string& name) {
-  const auto document = nlohmann::json::parse(read_test_file(LOWWATER_TEST_DATA "/programs/" + name + ".json"));
+  const auto document =
+      nlohmann::json::parse(read_test_file(LOWWATER_TEST_DATA "/programs/" + name + ".json"));
   ProgramFile file{document.at("program"), {}};
   for (const char* table : {"weights", "constants"}) {
     for (const auto& [weight_name, payload] : document.at(table).items()) {

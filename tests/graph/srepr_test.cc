@@ -70,7 +70,8 @@ TEST(Srepr, Logic) {
   EXPECT_TRUE(truth("And(Equality(" + kS + ", Integer(7)), Unequality(" + kT + ", Integer(7)))"));
   EXPECT_TRUE(truth("Or(false, Not(false), true)"));
   EXPECT_EQ(integer("Where(Equality(" + kS + ", Integer(7)), Integer(1), Integer(2))"), 1);
-  EXPECT_EQ(integer("Piecewise(ExprCondPair(Integer(1), false), ExprCondPair(Integer(2), true))"), 2);
+  EXPECT_EQ(integer("Piecewise(ExprCondPair(Integer(1), false), ExprCondPair(Integer(2), true))"),
+            2);
 }
 
 TEST(Srepr, UnknownSymbols) {
@@ -82,7 +83,8 @@ TEST(Srepr, UnknownSymbols) {
 TEST(Srepr, Text) {
   EXPECT_EQ(expr_text(parse_srepr(kS)), "s0");
   EXPECT_EQ(expr_text(parse_srepr("Mul(Integer(2), " + kS + ")")), "2*s0");
-  EXPECT_EQ(expr_text(parse_srepr("FloorDiv(Add(" + kS + ", Integer(1)), Integer(2))")), "(s0 + 1)//2");
+  EXPECT_EQ(expr_text(parse_srepr("FloorDiv(Add(" + kS + ", Integer(1)), Integer(2))")),
+            "(s0 + 1)//2");
   EXPECT_EQ(expr_text(parse_srepr("Max(Integer(1), " + kS + ")")), "Max(1, s0)");
 }
 
@@ -97,13 +99,16 @@ std::string refusal(const std::string& text, ErrorKind kind) {
 }
 
 TEST(Srepr, UnknownFunctionIsNamed) {
-  EXPECT_EQ(refusal("Zeta(Integer(2))", ErrorKind::unsupported), "unknown function 'Zeta' in a symbolic size");
+  EXPECT_EQ(refusal("Zeta(Integer(2))", ErrorKind::unsupported),
+            "unknown function 'Zeta' in a symbolic size");
 }
 
 TEST(Srepr, MalformedText) {
-  for (const char* text : {"", "(", "Integer", "Integer(", "Integer()", "Integer(1", "Integer(1))", "Integer(1) x", "Add(Integer(1) Integer(2))",
-                           "Symbol(s0)", "Symbol('s0", "Symbol('s0', positive)", "Float('x', precision=53)", "Float('', precision=53)",
-                           "Integer(99999999999999999999)", "Integer(-)", "Add(,)", "\xff(1)"}) {
+  for (const char* text :
+       {"", "(", "Integer", "Integer(", "Integer()", "Integer(1", "Integer(1))", "Integer(1) x",
+        "Add(Integer(1) Integer(2))", "Symbol(s0)", "Symbol('s0", "Symbol('s0', positive)",
+        "Float('x', precision=53)", "Float('', precision=53)", "Integer(99999999999999999999)",
+        "Integer(-)", "Add(,)", "\xff(1)"}) {
     EXPECT_NE(refusal(text, ErrorKind::bad_input), "") << text;
   }
 }
@@ -111,12 +116,17 @@ TEST(Srepr, MalformedText) {
 TEST(Srepr, BadArithmetic) {
   EXPECT_EQ(refusal("FloorDiv(Integer(1), Integer(0))", ErrorKind::bad_input), "division by zero");
   EXPECT_EQ(refusal("Mod(Integer(1), Integer(0))", ErrorKind::bad_input), "division by zero");
-  EXPECT_EQ(refusal("Mul(Integer(4611686018427387904), Integer(2))", ErrorKind::bad_input), "overflow");
-  EXPECT_EQ(refusal("Add(Integer(9223372036854775807), Integer(1))", ErrorKind::bad_input), "overflow");
+  EXPECT_EQ(refusal("Mul(Integer(4611686018427387904), Integer(2))", ErrorKind::bad_input),
+            "overflow");
+  EXPECT_EQ(refusal("Add(Integer(9223372036854775807), Integer(1))", ErrorKind::bad_input),
+            "overflow");
   EXPECT_EQ(refusal("Pow(Integer(3), Integer(1000000000000))", ErrorKind::bad_input), "overflow");
-  EXPECT_EQ(refusal("FloorDiv(Integer(-9223372036854775808), Integer(-1))", ErrorKind::bad_input), "overflow");
-  EXPECT_EQ(refusal("LShift(Integer(1), Integer(-1))", ErrorKind::bad_input), "shift by a negative or too large number");
-  EXPECT_EQ(refusal("CeilToInt(Float('1e300', precision=53))", ErrorKind::bad_input), "a number does not fit 64 bits");
+  EXPECT_EQ(refusal("FloorDiv(Integer(-9223372036854775808), Integer(-1))", ErrorKind::bad_input),
+            "overflow");
+  EXPECT_EQ(refusal("LShift(Integer(1), Integer(-1))", ErrorKind::bad_input),
+            "shift by a negative or too large number");
+  EXPECT_EQ(refusal("CeilToInt(Float('1e300', precision=53))", ErrorKind::bad_input),
+            "a number does not fit 64 bits");
   EXPECT_EQ(refusal("FloorDiv(Integer(1))", ErrorKind::bad_input), "wrong number of arguments");
   EXPECT_EQ(refusal("Max()", ErrorKind::bad_input), "wrong number of arguments");
 }
@@ -155,7 +165,9 @@ TEST(Enclose, UpperBounds) {
 // ---- solving
 
 TEST(SolveAffine, OneUnknown) {
-  const auto solve = [](const std::string& text, std::int64_t size) { return solve_affine(parse_srepr(text), size, kBindings); };
+  const auto solve = [](const std::string& text, std::int64_t size) {
+    return solve_affine(parse_srepr(text), size, kBindings);
+  };
   EXPECT_EQ(solve(kU, 5)->value, 5);
   EXPECT_EQ(solve("Add(Mul(Integer(2), " + kU + "), Integer(1))", 9)->value, 4);
   EXPECT_FALSE(solve("Add(Mul(Integer(2), " + kU + "), Integer(1))", 8)->fits);

@@ -20,14 +20,20 @@ std::string quoted(const std::string& context) {
   return text + "\"";
 }
 
-std::string container(const std::string& type, const std::string& context, const std::vector<std::string>& children) {
+std::string container(const std::string& type, const std::string& context,
+                      const std::vector<std::string>& children) {
   std::string list;
   for (const std::string& child : children) list += (list.empty() ? "" : ", ") + child;
-  return R"({"type": ")" + type + R"(", "context": )" + quoted(context) + R"(, "children_spec": [)" + list + "]}";
+  return R"({"type": ")" + type + R"(", "context": )" + quoted(context) +
+         R"(, "children_spec": [)" + list + "]}";
 }
 
-Structure parse(const std::string& node, const NamedTuples& tuples = {}) { return parse_structure("[1, " + node + "]", tuples); }
-Names paths(const std::string& node, const NamedTuples& tuples = {}) { return leaf_paths(parse(node, tuples)); }
+Structure parse(const std::string& node, const NamedTuples& tuples = {}) {
+  return parse_structure("[1, " + node + "]", tuples);
+}
+Names paths(const std::string& node, const NamedTuples& tuples = {}) {
+  return leaf_paths(parse(node, tuples));
+}
 
 TEST(Structure, Leaf) {
   const Structure leaf = parse(kLeaf);
@@ -37,7 +43,8 @@ TEST(Structure, Leaf) {
 }
 
 TEST(Structure, LeavesAreNumberedInOrder) {
-  const Structure tree = parse(container("builtins.tuple", "null", {kLeaf, container("builtins.list", "null", {kLeaf, kLeaf})}));
+  const Structure tree = parse(container(
+      "builtins.tuple", "null", {kLeaf, container("builtins.list", "null", {kLeaf, kLeaf})}));
   EXPECT_EQ(tree.kind, Structure::Kind::tuple);
   EXPECT_EQ(tree.children[1].kind, Structure::Kind::list);
   EXPECT_EQ(tree.children[1].children[1].leaf, 2);
@@ -48,11 +55,15 @@ TEST(Structure, EverythingWithFieldNamesIsADict) {
   EXPECT_EQ(paths(container("builtins.dict", R"(["b", "a"])", {kLeaf, kLeaf})), (Names{"b", "a"}));
   EXPECT_EQ(paths(container("builtins.dict", "[7, true]", {kLeaf, kLeaf})), (Names{"7", "True"}));
   EXPECT_EQ(paths(container("collections.OrderedDict", R"(["u"])", {kLeaf})), (Names{"u"}));
-  EXPECT_EQ(paths(container("collections.defaultdict", R"({"default_factory_name": "list", "dict_context": ["k"]})", {kLeaf})),
+  EXPECT_EQ(paths(container("collections.defaultdict",
+                            R"({"default_factory_name": "list", "dict_context": ["k"]})", {kLeaf})),
             (Names{"k"}));
-  EXPECT_EQ(paths(container("lib.ModelOutput", R"(["logits", "past"])", {kLeaf, kLeaf})), (Names{"logits", "past"}));
+  EXPECT_EQ(paths(container("lib.ModelOutput", R"(["logits", "past"])", {kLeaf, kLeaf})),
+            (Names{"logits", "past"}));
   EXPECT_EQ(paths(container("DataClass", R"([["x"], ["unset"]])", {kLeaf})), (Names{"x"}));
-  EXPECT_EQ(paths(container("collections.namedtuple", "Pair", {kLeaf, kLeaf}), {{"Pair", {"p", "q"}}}), (Names{"p", "q"}));
+  EXPECT_EQ(
+      paths(container("collections.namedtuple", "Pair", {kLeaf, kLeaf}), {{"Pair", {"p", "q"}}}),
+      (Names{"p", "q"}));
 }
 
 TEST(Structure, UnknownContainersAreTuples) {
@@ -64,11 +75,13 @@ TEST(Structure, UnknownContainersAreTuples) {
 
 TEST(Structure, EqualPathsGetASuffix) {
   const std::string inner = container("builtins.dict", R"(["b"])", {kLeaf});
-  EXPECT_EQ(paths(container("builtins.dict", R"(["a.b", "a"])", {kLeaf, inner})), (Names{"a.b", "a.b_2"}));
+  EXPECT_EQ(paths(container("builtins.dict", R"(["a.b", "a"])", {kLeaf, inner})),
+            (Names{"a.b", "a.b_2"}));
 }
 
 TEST(Structure, InputNames) {
-  const std::string args = container("builtins.tuple", "null", {kLeaf, container("builtins.list", "null", {kLeaf})});
+  const std::string args =
+      container("builtins.tuple", "null", {kLeaf, container("builtins.list", "null", {kLeaf})});
   const std::string kwargs = container("builtins.dict", R"(["mask"])", {kLeaf});
   const Structure inputs = parse(container("builtins.tuple", "null", {args, kwargs}));
   EXPECT_EQ(input_paths(inputs, {"x", "parts", "mask"}), (Names{"x", "parts.0", "mask"}));
@@ -78,12 +91,14 @@ TEST(Structure, InputNames) {
 }
 
 TEST(Structure, MalformedTexts) {
-  for (const char* text : {"", "x", "[]", "[1]", "[1, 2]", "[1, {}]", R"([1, {"type": 3, "context": null, "children_spec": []}])",
+  for (const char* text : {"", "x", "[]", "[1]", "[1, 2]", "[1, {}]",
+                           R"([1, {"type": 3, "context": null, "children_spec": []}])",
                            R"([1, {"type": "a", "context": "null"}])"}) {
     EXPECT_THROW(parse_structure(text, {}), Error) << text;
   }
   EXPECT_THROW(parse(container("builtins.dict", R"(["a"])", {kLeaf, kLeaf})), Error);
-  EXPECT_THROW(parse(container("collections.namedtuple", "Pair", {kLeaf}), {{"Pair", {"p", "q"}}}), Error);
+  EXPECT_THROW(parse(container("collections.namedtuple", "Pair", {kLeaf}), {{"Pair", {"p", "q"}}}),
+               Error);
   EXPECT_THROW(parse_structure("[2, " + kLeaf + "]", {}), Error);
 }
 
