@@ -72,7 +72,9 @@ c10::Device parse_device(const std::string& name) {
     const std::string why = presence.devices > 0 ? "there is no such GPU" : presence.why_none;
     throw Error(ErrorKind::machine, name + " is not available: " + why, {}, available_devices());
   }
-  return {c10::kCUDA, static_cast<c10::DeviceIndex>(index)};
+  const c10::Device device(c10::kCUDA, static_cast<c10::DeviceIndex>(index));
+  note_cuda_baseline(device);
+  return device;
 }
 
 DeviceInfo device_info(c10::Device device) {

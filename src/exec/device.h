@@ -24,10 +24,11 @@ DeviceInfo device_info(c10::Device device);
 std::vector<c10::Device> cuda_devices();
 
 // Bytes that this process holds on the device: NVML's per-process figure, else
-// (nullopt `exact`) total minus free, which includes other processes.
+// total minus free minus what was in use before the process came. On the CPU:
+// resident bytes.
 struct ProcessMemory {
   Bytes bytes = 0;
-  bool shared_device = false;  // the figure includes other processes
+  bool shared_device = false;  // the figure may include other processes
 };
 ProcessMemory process_memory(c10::Device device);
 

@@ -3,11 +3,16 @@
 #ifdef LOWWATER_CUDA
 
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <map>
+#include <mutex>
+#include <optional>
 
 #include "exec/nvml.h"
 #include "lowwater/error.h"
@@ -24,7 +29,33 @@ void check(cudaError_t status, const char* doing) {
 // 13000 -> "13.0"
 std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
 
+std::string bus_id(c10::Device device) {
+  std::array<char, 32> text{};
+  if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device.index()) == cudaSuccess) return text.data();
+  (void)cudaGetLastError();
+  return {};
+}
+
+// By device index: bytes in use before this process had a context there.
+struct Baselines {
+  std::mutex mutex;
+  std::map<int, Bytes> bytes;
+};
+Baselines& baselines() {
+  static Baselines instance;
+  return instance;
+}
+
 }  // namespace
+
+void note_cuda_baseline(c10::Device device) {
+  Baselines& known = baselines();
+  const std::lock_guard lock(known.mutex);
+  if (known.bytes.contains(device.index())) return;
+  const bool fresh = !c10::cuda::hasPrimaryContext(device.index());
+  const auto others = fresh ? nvml_device_bytes(bus_id(device)) : std::nullopt;
+  known.bytes[device.index()] = others.value_or(0);   // 0: everything counts as ours, on the safe side
+}
 
 CudaPresence cuda_presence() {
   CudaPresence presence;
@@ -57,15 +88,14 @@ DeviceInfo cuda_device_info(c10::Device device) {
 }
 
 ProcessMemory cuda_process_memory(c10::Device device) {
+  note_cuda_baseline(device);
+  if (const auto bytes = nvml_process_bytes(bus_id(device))) return {*bytes, false};
   const c10::cuda::CUDAGuard guard(device);
-  std::array<char, 32> bus{};
-  if (cudaDeviceGetPCIBusId(bus.data(), static_cast<int>(bus.size()), device.index()) == cudaSuccess) {
-    if (const auto bytes = nvml_process_bytes(bus.data())) return {*bytes, false};
-  }
-  (void)cudaGetLastError();
   std::size_t free = 0, total = 0;
   check(cudaMemGetInfo(&free, &total), "asking for the device's memory");
-  return {static_cast<Bytes>(total - free), true};
+  const std::lock_guard lock(baselines().mutex);
+  const Bytes used = static_cast<Bytes>(total - free) - baselines().bytes[device.index()];
+  return {std::max<Bytes>(used, 0), true};
 }
 
 std::vector<std::string> cuda_library_versions() {
@@ -89,6 +119,7 @@ std::vector<std::string> cuda_library_versions() {
 
 namespace lowwater {
 
+void note_cuda_baseline(c10::Device) {}
 CudaPresence cuda_presence() { return {0, "this build of lowwater runs on the CPU only"}; }
 DeviceInfo cuda_device_info(c10::Device device) {
   throw Error(ErrorKind::machine, cuda_presence().why_none, device.str());

@@ -96,7 +96,7 @@ void Executor::State::launch(PreparedLaunch& step) {
     rethrow_as_error(launch.op, where(launch), requested(step));
   }
   if (!poison) return;
-  std::vector<BufferId> temporaries;
+  std::vector<BufferId> temporaries = step.taken_over;
   for (const BufferId buffer : step.allocated) {
     if (!holders[at(buffer)]) temporaries.push_back(buffer);
   }

@@ -105,6 +105,7 @@ void Places::bind(BufferId buffer, const c10::Storage& storage, Bytes base) {
 void Places::look(SlotId id) {
   const Slot& slot = program_.slots[at(id)];
   if (slot.dynamic) return;   // readers take the tensor that the kernel returns
+  if (!bound(slot.buffer)) return;
   Bytes base = bases_[at(slot.buffer)];
   for (const LoopStride& stride : slot.loop_strides) base += iterations_[at(stride.loop)] * stride.stride;
   values[at(id)] = view_of(storages_[at(slot.buffer)], slot.meta, base);

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "exec/scripted_allocator.h"
 #include "lowwater/error.h"
 
 namespace lowwater {
@@ -42,6 +43,7 @@ std::shared_ptr<DeviceQueue> make_queue(c10::Device device) {
   if (!device.is_cpu()) {
     throw Error(ErrorKind::machine, "this build of lowwater runs on the CPU only", device.str());
   }
+  install_cpu_allocator();
   return std::make_shared<DeviceQueue>();
 }
 

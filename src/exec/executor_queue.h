@@ -48,6 +48,7 @@ class DeviceQueue {
   std::chrono::steady_clock::time_point started_;
 };
 
+// Also puts lowwater's allocator in front of PyTorch's for that device.
 std::shared_ptr<DeviceQueue> make_queue(c10::Device device);
 
 }  // namespace lowwater

@@ -1,16 +1,17 @@
 // DeviceQueue over CUDA streams. The host blocks in finish() only.
 #ifdef LOWWATER_CUDA
 
+#include <ATen/Context.h>
 #include <ATen/cuda/CUDAContextLight.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "exec/executor_queue.h"
+#include "exec/scripted_allocator.h"
 #include "lowwater/error.h"
 
 namespace lowwater {
@@ -48,6 +49,9 @@ class CudaGraph final : public DeviceQueue::CapturedGraph {
 class CudaQueue final : public DeviceQueue {
  public:
   explicit CudaQueue(c10::Device device) : device_(device) {
+    at::globalContext().lazyInitDevice(c10::kCUDA);
+    install_cpu_allocator();
+    install_cuda_allocator();
     reserve(1, 0);
     started_ = make_event(cudaEventDefault);
     finished_ = make_event(cudaEventDefault);

@@ -16,6 +16,9 @@ struct ProcessInfo {
   unsigned long long used_bytes = 0;
   unsigned int gpu_instance = 0, compute_instance = 0;
 };
+struct MemoryInfo {
+  unsigned long long total = 0, free = 0, used = 0;
+};
 using Device = void*;
 constexpr int kSuccess = 0, kInsufficientSize = 7;
 
@@ -23,6 +26,7 @@ struct Nvml {
   int (*init)() = nullptr;
   int (*device_by_pci)(const char*, Device*) = nullptr;
   int (*processes)(Device, unsigned int*, ProcessInfo*) = nullptr;
+  int (*memory)(Device, MemoryInfo*) = nullptr;
   int (*driver_version)(char*, unsigned int) = nullptr;
   bool ready = false;
 
@@ -32,6 +36,7 @@ struct Nvml {
     load(library, "nvmlInit_v2", init);
     load(library, "nvmlDeviceGetHandleByPciBusId_v2", device_by_pci);
     load(library, "nvmlDeviceGetComputeRunningProcesses_v3", processes);
+    load(library, "nvmlDeviceGetMemoryInfo", memory);
     load(library, "nvmlSystemGetDriverVersion", driver_version);
     ready = init != nullptr && init() == kSuccess;
   }
@@ -72,6 +77,16 @@ std::optional<Bytes> nvml_process_bytes(const std::string& pci_bus_id) {
     return static_cast<Bytes>(process.used_bytes);
   }
   return std::nullopt;
+}
+
+std::optional<Bytes> nvml_device_bytes(const std::string& pci_bus_id) {
+  const Nvml& n = nvml();
+  Device device = nullptr;
+  MemoryInfo info;
+  if (!n.ready || n.device_by_pci == nullptr || n.memory == nullptr) return std::nullopt;
+  if (n.device_by_pci(pci_bus_id.c_str(), &device) != kSuccess) return std::nullopt;
+  if (n.memory(device, &info) != kSuccess) return std::nullopt;
+  return static_cast<Bytes>(info.used);
 }
 
 std::optional<std::string> nvml_driver_version() {

@@ -13,6 +13,9 @@ namespace lowwater {
 // it does not say (containers with their own process ids, MIG slices).
 std::optional<Bytes> nvml_process_bytes(const std::string& pci_bus_id);
 
+// Bytes in use on the device by everybody; needs no CUDA context.
+std::optional<Bytes> nvml_device_bytes(const std::string& pci_bus_id);
+
 // The driver's version, "580.65.06"; nullopt: no NVML.
 std::optional<std::string> nvml_driver_version();
 

@@ -1,0 +1,90 @@
+// The planning half of a session: archive -> graph -> facts -> frontier -> plan.
+#include "session_plan.h"
+
+#include <utility>
+#include <variant>
+
+#include "analysis/facts.h"
+#include "exec/recorder.h"
+#include "lowwater/error.h"
+#include "plan/figures.h"
+#include "plan/search.h"
+#include "rewrite/rewrite.h"
+
+namespace lowwater {
+namespace {
+
+RecorderOptions recorder_options(const SessionCore& core, Bytes limit) {
+  RecorderOptions options;
+  options.device = core.device;
+  options.slab_limit = limit;
+  options.workspace_cap = core.options.workspace_cap.value_or(0);
+  options.time_limit_s = core.options.measure_time_s;
+  return options;
+}
+
+SearchOptions search_options(const SessionCore& core, const Graph& graph) {
+  SearchOptions options;
+  options.random = random_nodes(graph, core.schemas);
+  options.max_slowdown = core.options.max_slowdown;
+  return options;
+}
+
+Progress progress_of(const SessionCore& core) {
+  if (!core.options.progress) return {};
+  return [&core](int done, int total) { return core.options.progress("measuring", done, total); };
+}
+
+// Device bytes of tensors that the session holds between runs.
+Bytes held_bytes(const SessionCore& core) {
+  return core.weights && core.device.is_cuda() ? core.weights->device_bytes() : 0;
+}
+
+// The part of a plan that only the session knows.
+void add_budget(Plan& plan, const SessionCore& core, const Budget& budget, Bytes smallest) {
+  plan.device = core.options.device;
+  plan.scope = scope_name(budget.scope);
+  plan.budget_bytes = budget.total;
+  plan.smallest_budget_bytes = smallest + budget.overhead;
+  if (core.device.is_cuda()) plan.process_peak_bytes = plan.peak_bytes + budget.overhead;
+}
+
+}  // namespace
+
+Graph prepare_graph(const SessionCore& core, const InputShapes& shapes) {
+  Graph graph = import_graph(core.program, core.archive.weights(), core.schemas, shapes);
+  run_rewrites(graph, {&core.archive.weights(), &core.schemas, &core.archive}, core.options.disabled);
+  return graph;
+}
+
+std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& shapes) {
+  auto planned = std::make_unique<PlannedShape>(PlannedShape{shapes, prepare_graph(core, shapes), {}});
+  const Graph& graph = planned->graph;
+  const WeightTable& weights = core.archive.weights();
+  const Budget before = resolve_budget(core.options, core.device, core.budget_base, held_bytes(core));
+  Recorder recorder(recorder_options(core, before.tensors() - held_bytes(core)), core.store.get());
+  const Facts facts = collect_facts(graph, weights, recorder, progress_of(core));
+
+  const LowerOptions lower{.io = core.options.host_io && core.device.is_cuda() ? IoPlace::host : IoPlace::device};
+  const std::vector<bool> constant = constant_nodes(graph, core.schemas, &weights);
+  const std::vector<Candidate> frontier =
+      search(graph, weights, facts, constant, recorder, lower, search_options(core, graph));
+  // Measured again: by now every library is warm.
+  const Budget budget = resolve_budget(core.options, core.device, core.budget_base,
+                                       held_bytes(core) + recorder.slab_bytes());
+  const auto fit = [&](Bytes bytes) { return choose(graph, weights, facts, recorder, lower, frontier, bytes); };
+  const NoFit smallest = std::get<NoFit>(fit(0));
+  auto chosen = fit(budget.tensors());
+  if (auto* point = std::get_if<PlannedPoint>(&chosen)) {
+    planned->plan.fits = true;
+    fill_plan(planned->plan, graph, weights, facts, *point);
+    planned->plan.details = std::make_shared<const PlanDetails>(
+        PlanDetails{std::move(point->candidate.schedule), std::move(point->program)});
+  } else {
+    fill_plan(planned->plan, graph, weights, facts, std::get<NoFit>(chosen));
+  }
+  add_budget(planned->plan, core, budget, smallest.needed);
+  return planned;
+}
+
+}  // namespace lowwater
