@@ -1,9 +1,22 @@
-#include "packing_instances.h"
+// Generated packing problems on which greedy packers do badly.
+#pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "plan/packing.h"
 
 namespace lowwater {
-namespace {
+
+struct PackInstance {
+  std::string name;
+  std::vector<PackItem> items;
+  Bytes optimum = 0;   // a packing of this height exists by construction
+};
+
+namespace packing_instances_detail {
 
 // splitmix64: the same instances on every machine and library.
 class Random {
@@ -31,7 +44,7 @@ struct Rect {
 };
 
 // Cuts `rect` in two; false if it is too small.
-bool cut(Random& random, Rect& rect, Rect& other) {
+inline bool cut(Random& random, Rect& rect, Rect& other) {
   const bool across_time = random.unit() < 0.5;
   const std::int64_t length = across_time ? rect.end - rect.begin : rect.high - rect.low;
   if (length < 4) return false;
@@ -42,7 +55,7 @@ bool cut(Random& random, Rect& rect, Rect& other) {
   return true;
 }
 
-std::vector<Rect> dissect(Random& random, int pieces, Bytes height, std::int64_t ticks) {
+inline std::vector<Rect> dissect(Random& random, int pieces, Bytes height, std::int64_t ticks) {
   std::vector<Rect> rects = {{0, ticks, 0, height}};
   for (int tries = 0; static_cast<int>(rects.size()) < pieces && tries < 100 * pieces; ++tries) {
     // The largest of three random pieces: areas end up over several decades.
@@ -57,14 +70,25 @@ std::vector<Rect> dissect(Random& random, int pieces, Bytes height, std::int64_t
   return rects;
 }
 
-void shuffle(Random& random, std::vector<PackItem>& items) {
+inline void shuffle(Random& random, std::vector<PackItem>& items) {
   for (std::size_t i = items.size(); i > 1; --i)
     std::swap(items[i - 1], items[static_cast<std::size_t>(random.next() % i)]);
 }
 
-}  // namespace
+}  // namespace packing_instances_detail
 
-PackInstance dissection(std::uint64_t seed, int pieces, Bytes height, std::int64_t ticks, double dropped) {
+// A rectangle `height` x `ticks` cut into pieces without waste, so that its
+// height is the lower bound and can be reached. Many pieces are long and thin
+// or short and tall, as buffers of networks are; a few live from start to end.
+//
+//   +------+---------+
+//   |      |         |     guillotine cuts: `pieces` pieces, then `dropped` of
+//   |      +----+----+     them are removed so that there is some air
+//   +------+    |    |
+//   |      |    |    |
+//   +------+----+----+
+inline PackInstance dissection(std::uint64_t seed, int pieces, Bytes height, std::int64_t ticks, double dropped = 0) {
+  using namespace packing_instances_detail;
   Random random(seed);
   PackInstance instance{"dissection-" + std::to_string(pieces) + "-" + std::to_string(seed), {}, height};
   for (const Rect& rect : dissect(random, pieces, height, ticks))
@@ -73,9 +97,12 @@ PackInstance dissection(std::uint64_t seed, int pieces, Bytes height, std::int64
   return instance;
 }
 
-PackInstance crowded(std::uint64_t seed, int buffers, Bytes height, std::int64_t ticks) {
+// Like the instances that on-chip allocators publish: sizes and durations over
+// three decades, most buffers short, live bytes close to the bound most of the time.
+inline PackInstance crowded(std::uint64_t seed, int buffers, Bytes height, std::int64_t ticks) {
   // Columns of time, each filled from the bottom with pieces of mixed length:
   // what is placed is remembered as a skyline, so the filled height is known.
+  using namespace packing_instances_detail;
   Random random(seed);
   PackInstance instance{"crowded-" + std::to_string(buffers) + "-" + std::to_string(seed), {}, height};
   const std::int64_t columns = std::max<std::int64_t>(8, buffers / 4);
@@ -101,7 +128,8 @@ PackInstance crowded(std::uint64_t seed, int buffers, Bytes height, std::int64_t
   return instance;
 }
 
-Bytes greedy_by_size(const std::vector<PackItem>& items) {
+// Height of greedy-by-size, first fit: what an instance is judged hard by.
+inline Bytes greedy_by_size(const std::vector<PackItem>& items) {
   std::vector<PackItem> order = items;
   std::stable_sort(order.begin(), order.end(), [](const PackItem& a, const PackItem& b) { return a.size > b.size; });
   std::vector<std::pair<Bytes, PackItem>> placed;   // (offset, item), ascending by offset
@@ -120,7 +148,8 @@ Bytes greedy_by_size(const std::vector<PackItem>& items) {
   return height;
 }
 
-std::vector<PackInstance> hard_instances(int count, double excess) {
+// Those of many seeds on which greedy-by-size is at least `excess` above the bound.
+inline std::vector<PackInstance> hard_instances(int count, double excess = 0.25) {
   std::vector<PackInstance> hard;
   for (std::uint64_t seed = 1; static_cast<int>(hard.size()) < count && seed < 2000; ++seed) {
     const int size = 100 + static_cast<int>(seed % 5) * 100;
