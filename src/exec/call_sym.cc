@@ -47,16 +47,16 @@ void check_divisor(bool zero) {
   if (zero) refuse("division by zero");
 }
 
-std::int64_t checked(bool overflowed, std::int64_t result) {
+void check_overflow(bool overflowed) {
   if (overflowed) refuse("integer overflow");
-  return result;
 }
 
 struct Add {
   double operator()(double a, double b) const { return a + b; }
   std::int64_t operator()(std::int64_t a, std::int64_t b) const {
     std::int64_t result = 0;
-    return checked(__builtin_add_overflow(a, b, &result), result);
+    check_overflow(__builtin_add_overflow(a, b, &result));
+    return result;
   }
 };
 
@@ -64,7 +64,8 @@ struct Sub {
   double operator()(double a, double b) const { return a - b; }
   std::int64_t operator()(std::int64_t a, std::int64_t b) const {
     std::int64_t result = 0;
-    return checked(__builtin_sub_overflow(a, b, &result), result);
+    check_overflow(__builtin_sub_overflow(a, b, &result));
+    return result;
   }
 };
 
@@ -72,7 +73,8 @@ struct Mul {
   double operator()(double a, double b) const { return a * b; }
   std::int64_t operator()(std::int64_t a, std::int64_t b) const {
     std::int64_t result = 0;
-    return checked(__builtin_mul_overflow(a, b, &result), result);
+    check_overflow(__builtin_mul_overflow(a, b, &result));
+    return result;
   }
 };
 
