@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <sstream>
+#include <stdexcept>
 
 #include "golden.h"
 #include "graph/import_program.h"
@@ -228,6 +229,39 @@ TEST(ImportErrors, ValuesThatNothingDefines) {
   std::swap(node(file, 0), node(file, 1));
   EXPECT_NE(refusal(file).find("reads 'embedding', which nothing defines before it"),
             std::string::npos);
+}
+
+// The node of "item" that computes k * 2.
+nlohmann::json& multiplication(ProgramFile& file) {
+  for (auto& candidate : file.program["graph_module"]["graph"]["nodes"]) {
+    if (candidate["target"] == "_operator.mul") return candidate;
+  }
+  throw std::runtime_error("no multiplication");
+}
+
+TEST(ImportErrors, UnknownOperationOnNumbers) {
+  ProgramFile file = read_program_file("item");
+  multiplication(file)["target"] = "_operator.matmul";
+  EXPECT_NE(refusal(file, {}, ErrorKind::unsupported).find("(sym::matmul), make_programs.py"),
+            std::string::npos);
+}
+
+// Known operands are computed even where the program does not say the result.
+TEST(Import, FoldsOperationsOnKnownNumbers) {
+  ProgramFile file = read_program_file("item");
+  multiplication(file)["inputs"][0]["arg"] = {{"as_int", -7}};
+  multiplication(file)["target"] = "_operator.floordiv";
+  EXPECT_EQ(import(file).outputs.back().value, Arg(std::int64_t{-3}));  // -7 // 2 + 1
+}
+
+TEST(ImportErrors, ArithmeticNamesItsNode) {
+  ProgramFile file = read_program_file("item");
+  multiplication(file)["inputs"][0]["arg"] = {{"as_int", 1}};
+  multiplication(file)["inputs"][1]["arg"] = {{"as_int", 0}};
+  multiplication(file)["target"] = "_operator.mod";
+  const std::string message = refusal(file);
+  EXPECT_NE(message.find("(sym::mod)"), std::string::npos) << message;
+  EXPECT_NE(message.find("division by zero"), std::string::npos) << message;
 }
 
 TEST(ImportErrors, ScriptObjectsAndTokens) {
