@@ -15,8 +15,10 @@ int choose_channels(const Pixels& pixels, int wanted, const std::string& path) {
   if (wanted == 0) return pixels.channels == 2 ? 1 : pixels.channels;
   const bool possible = wanted == 1 || wanted == 3 || (wanted == 4 && pixels.channels == 4);
   if (!possible) {
-    refuse_data(path, std::string("is ") + kChannelNames[pixels.channels] + ", which does not give " +
-                          std::to_string(wanted) + " channels", "convert it, or give a .npy array");
+    refuse_data(path,
+                std::string("is ") + kChannelNames[pixels.channels] + ", which does not give " +
+                    std::to_string(wanted) + " channels",
+                "convert it, or give a .npy array");
   }
   return wanted;
 }
@@ -35,10 +37,13 @@ double per_channel(const std::vector<double>& values, int channel, double otherw
   return values[values.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
 }
 
-void check_count(const std::vector<double>& values, const char* what, int channels, const std::string& path) {
+void check_count(const std::vector<double>& values, const char* what, int channels,
+                 const std::string& path) {
   if (values.size() > 1 && values.size() != static_cast<std::size_t>(channels)) {
-    refuse_data(path, std::string(what) + " has " + std::to_string(values.size()) + " numbers, the image " +
-                          std::to_string(channels) + " channels", "give one number, or one per channel");
+    refuse_data(path,
+                std::string(what) + " has " + std::to_string(values.size()) +
+                    " numbers, the image " + std::to_string(channels) + " channels",
+                "give one number, or one per channel");
   }
 }
 
@@ -49,12 +54,15 @@ HostTensor to_tensor(const Pixels& pixels, const ImageOptions& options, const st
   check_count(options.mean, "the mean", channels, path);
   check_count(options.std, "the standard deviation", channels, path);
   HostTensor tensor{DType::f32, {1, channels, pixels.height, pixels.width}, {}};
-  const std::size_t area = static_cast<std::size_t>(pixels.width) * static_cast<std::size_t>(pixels.height);
-  tensor.bytes = make_bytes(static_cast<std::int64_t>(area * static_cast<std::size_t>(channels) * sizeof(float)), path);
+  const std::size_t area =
+      static_cast<std::size_t>(pixels.width) * static_cast<std::size_t>(pixels.height);
+  tensor.bytes = make_bytes(
+      static_cast<std::int64_t>(area * static_cast<std::size_t>(channels) * sizeof(float)), path);
   const double unit = pixels.bits == 16 ? 1.0 / 257 : 1.0;
   std::byte* to = tensor.bytes.data();
   for (int channel = 0; channel < channels; ++channel) {
-    const double mean = per_channel(options.mean, channel, 0), std = per_channel(options.std, channel, 1);
+    const double mean = per_channel(options.mean, channel, 0),
+                 std = per_channel(options.std, channel, 1);
     if (std == 0) refuse_data(path, "a standard deviation of 0 was given", "give numbers above 0");
     const std::uint16_t* pixel = pixels.values.data();
     for (std::size_t i = 0; i < area; ++i, pixel += pixels.channels, to += sizeof(float)) {

@@ -13,7 +13,7 @@ namespace lowwater {
 // Row-major, channels last, as the file has them: 1 grey, 2 grey + alpha, 3 RGB, 4 RGBA.
 struct Pixels {
   int width = 0, height = 0, channels = 0;
-  int bits = 8;                        // or 16
+  int bits = 8;  // or 16
   std::vector<std::uint16_t> values;
 };
 

@@ -2,10 +2,10 @@
 #include "data/refuse.h"
 
 #ifdef LOWWATER_JPEG
+#include <jpeglib.h>  // needs <cstdio> before it
+
 #include <csetjmp>
 #include <cstdio>
-
-#include <jpeglib.h>  // needs <cstdio> before it
 
 namespace lowwater {
 namespace {
@@ -30,7 +30,8 @@ void on_message(j_common_ptr jpeg, int level) {
 // Errors leave libjpeg by longjmp: nothing with a destructor may live in these two.
 bool read_header(jpeg_decompress_struct& jpeg, Errors& errors, std::span<const std::byte> file) {
   if (setjmp(errors.jump) != 0) return false;
-  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(file.data()), static_cast<unsigned long>(file.size()));
+  jpeg_mem_src(&jpeg, reinterpret_cast<const unsigned char*>(file.data()),
+               static_cast<unsigned long>(file.size()));
   jpeg_read_header(&jpeg, TRUE);
   return true;
 }
@@ -77,10 +78,13 @@ Pixels decode_jpeg(std::span<const std::byte> file, const std::string& path) {
     refuse_data(path, "is a CMYK JPEG", "convert it to RGB");
   }
   jpeg.out_color_space = jpeg.num_components == 1 ? JCS_GRAYSCALE : JCS_RGB;
-  Pixels pixels{.width = static_cast<int>(jpeg.image_width), .height = static_cast<int>(jpeg.image_height),
-                .channels = jpeg.num_components == 1 ? 1 : 3, .values = {}};
+  Pixels pixels{.width = static_cast<int>(jpeg.image_width),
+                .height = static_cast<int>(jpeg.image_height),
+                .channels = jpeg.num_components == 1 ? 1 : 3,
+                .values = {}};
   // Row by row: memory follows what could be decoded, not what the header claims.
-  std::vector<JSAMPLE> row(static_cast<std::size_t>(pixels.width) * static_cast<std::size_t>(pixels.channels));
+  std::vector<JSAMPLE> row(static_cast<std::size_t>(pixels.width) *
+                           static_cast<std::size_t>(pixels.channels));
   for (int y = 0; y < pixels.height; ++y) {
     if (!read_row(jpeg, decoder.errors, row.data())) refuse();
     pixels.values.insert(pixels.values.end(), row.begin(), row.end());

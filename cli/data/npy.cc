@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr std::size_t kLongestHeader = 1 << 20;
+constexpr Bytes kPiece = 16 * kMiB;  // of a stream
 
 // Hands out the next bytes of an array's file. False at its end.
 class Source {
@@ -59,13 +60,15 @@ NpyHeader read_header(Source& source, const std::string& where) {
   }
   const auto version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3) {
-    refuse_data(where, "has .npy version " + std::to_string(version) + "; 1 to 3 are known", "save it with a usual numpy");
+    refuse_data(where, "has .npy version " + std::to_string(version) + "; 1 to 3 are known",
+                "save it with a usual numpy");
   }
   std::array<std::byte, 4> field{};  // version 1 has two bytes of length, the others four
   if (!source.read(std::span(field).first(version == 1 ? 2 : 4))) refuse_truncated(where);
   std::uint32_t length = 0;
   std::memcpy(&length, field.data(), sizeof length);
-  if (length > kLongestHeader) refuse_data(where, "its .npy header is corrupt", "save the array again with numpy.save");
+  if (length > kLongestHeader)
+    refuse_data(where, "its .npy header is corrupt", "save the array again with numpy.save");
   std::string text(length, '\0');
   if (!source.read(std::as_writable_bytes(std::span(text)))) refuse_truncated(where);
   return parse_npy_header(text, where);
@@ -104,7 +107,8 @@ HostTensor read_npy(std::span<const std::byte> file, const std::string& where) {
   const auto left = static_cast<std::int64_t>(source.left());
   if (left < header.bytes) refuse_truncated(where);
   if (left > header.bytes) {
-    refuse_data(where, "holds " + std::to_string(left - header.bytes) + " bytes more than its shape says",
+    refuse_data(where,
+                "holds " + std::to_string(left - header.bytes) + " bytes more than its shape says",
                 "save one array per file");
   }
   std::vector<std::byte> raw = make_bytes(header.bytes, where);
@@ -116,11 +120,11 @@ HostTensor read_npy_stream(std::FILE* stream, const std::string& name) {
   StreamSource source(stream);
   NpyHeader header = read_header(source, name);
   // In pieces: memory follows what arrives, not what the header claims.
-  constexpr std::int64_t kPiece = 16 * kMiB;
   std::vector<std::byte> raw;
   while (static_cast<std::int64_t>(raw.size()) < header.bytes) {
     const std::size_t done = raw.size();
-    const auto piece = static_cast<std::size_t>(std::min(kPiece, header.bytes - static_cast<std::int64_t>(done)));
+    const auto piece =
+        static_cast<std::size_t>(std::min(kPiece, header.bytes - static_cast<std::int64_t>(done)));
     raw.resize(done + piece);
     if (!source.read(std::span(raw).subspan(done))) refuse_truncated(name);
   }

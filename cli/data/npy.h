@@ -11,10 +11,10 @@ namespace lowwater {
 
 struct NpyHeader {
   DType dtype = DType::f32;
-  bool swapped = false;      // big-endian
+  bool swapped = false;  // big-endian
   bool fortran = false;
   std::vector<std::int64_t> sizes;
-  std::int64_t bytes = 0;    // of the elements
+  std::int64_t bytes = 0;  // of the elements
 };
 
 // "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"

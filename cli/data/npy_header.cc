@@ -12,9 +12,18 @@ namespace lowwater {
 namespace {
 
 constexpr std::array<std::pair<std::string_view, DType>, 13> kTypes = {{
-    {"b1", DType::boolean}, {"u1", DType::u8},  {"u2", DType::u16}, {"i1", DType::i8},
-    {"i2", DType::i16},     {"i4", DType::i32}, {"i8", DType::i64}, {"f2", DType::f16},
-    {"f4", DType::f32},     {"f8", DType::f64}, {"c8", DType::c64}, {"c16", DType::c128},
+    {"b1", DType::boolean},
+    {"u1", DType::u8},
+    {"u2", DType::u16},
+    {"i1", DType::i8},
+    {"i2", DType::i16},
+    {"i4", DType::i32},
+    {"i8", DType::i64},
+    {"f2", DType::f16},
+    {"f4", DType::f32},
+    {"f8", DType::f64},
+    {"c8", DType::c64},
+    {"c16", DType::c128},
     {"?", DType::boolean},
 }};
 
@@ -47,7 +56,8 @@ class HeaderReader {
     refuse_data(where_, "its .npy header is corrupt", "save the array again with numpy.save");
   }
   void skip_space() {
-    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0) rest_.remove_prefix(1);
+    while (!rest_.empty() && std::isspace(static_cast<unsigned char>(rest_.front())) != 0)
+      rest_.remove_prefix(1);
   }
   bool accept(char wanted) {
     skip_space();
@@ -75,15 +85,22 @@ class HeaderReader {
   }
 
   void value(const std::string& key) {
-    if (key == "descr" && !std::exchange(has_type_, true)) type();
-    else if (key == "fortran_order" && !std::exchange(has_order_, true)) order();
-    else if (key == "shape" && !std::exchange(has_shape_, true)) shape();
-    else malformed();
+    if (key == "descr" && !std::exchange(has_type_, true))
+      type();
+    else if (key == "fortran_order" && !std::exchange(has_order_, true))
+      order();
+    else if (key == "shape" && !std::exchange(has_shape_, true))
+      shape();
+    else
+      malformed();
   }
   void type() {
-    if (accept('[')) refuse_data(where_, "holds a structured array", "save each of its fields as an array of its own");
+    if (accept('['))
+      refuse_data(where_, "holds a structured array",
+                  "save each of its fields as an array of its own");
     const std::string descr = string();
-    const bool has_mark = !descr.empty() && std::string_view("<>|=").find(descr.front()) != std::string_view::npos;
+    const bool has_mark =
+        !descr.empty() && std::string_view("<>|=").find(descr.front()) != std::string_view::npos;
     const std::string_view name = std::string_view(descr).substr(has_mark ? 1 : 0);
     header_.swapped = has_mark && descr.front() == '>';
     for (const auto& [known, dtype] : kTypes) {
@@ -91,13 +108,16 @@ class HeaderReader {
       header_.dtype = dtype;
       return;
     }
-    if (name == "O") refuse_data(where_, "holds Python objects", "convert the array to numbers before saving it");
+    if (name == "O")
+      refuse_data(where_, "holds Python objects", "convert the array to numbers before saving it");
     refuse_data(where_, "holds elements of type '" + descr + "', which is not supported",
                 "convert it with astype, for example to float32 or int64");
   }
   void order() {
-    if (accept_word("True")) header_.fortran = true;
-    else if (!accept_word("False")) malformed();
+    if (accept_word("True"))
+      header_.fortran = true;
+    else if (!accept_word("False"))
+      malformed();
   }
   void shape() {
     expect('(');

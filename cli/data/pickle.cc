@@ -23,7 +23,9 @@ class Machine {
       if (instruction == '.') return pop();
       if (!step_stack(instruction) && !step_value(instruction) && !step_container(instruction) &&
           !step_object(instruction)) {
-        refuse_data(where_, "uses pickle instruction " + std::to_string(instruction) + ", which torch.save does not need for tensors",
+        refuse_data(where_,
+                    "uses pickle instruction " + std::to_string(instruction) +
+                        ", which torch.save does not need for tensors",
                     "save a tensor, or a dict, list or tuple of tensors");
       }
     }
@@ -48,7 +50,8 @@ class Machine {
     return bytes;
   }
   std::string_view take_line() {
-    const std::string_view rest(reinterpret_cast<const char*>(code_.data()) + at_, code_.size() - at_);
+    const std::string_view rest(reinterpret_cast<const char*>(code_.data()) + at_,
+                                code_.size() - at_);
     const std::size_t end = rest.find('\n');
     if (end == std::string_view::npos) corrupt();
     at_ += end + 1;
@@ -95,6 +98,7 @@ class Machine {
 
   // Each step_... knows a family of instructions; false: not one of these.
   bool step_stack(std::uint8_t instruction) {
+    // clang-format off
     switch (instruction) {
       case 0x80: take<std::uint8_t>(); return true;            // PROTO
       case 0x95: take<std::uint64_t>(); return true;           // FRAME
@@ -107,11 +111,17 @@ class Machine {
       case 'j': recall(take<std::uint32_t>()); return true;    // LONG_BINGET
       default: return false;
     }
+    // clang-format on
   }
 
   bool step_value(std::uint8_t instruction) {
-    const auto integer = [&](std::int64_t value) { push({.kind = Kind::integer, .integer = value}); };
-    const auto text = [&](std::size_t length) { push({.kind = Kind::text, .text = take_bytes(length)}); };
+    const auto integer = [&](std::int64_t value) {
+      push({.kind = Kind::integer, .integer = value});
+    };
+    const auto text = [&](std::size_t length) {
+      push({.kind = Kind::text, .text = take_bytes(length)});
+    };
+    // clang-format off
     switch (instruction) {
       case 'N': push({}); return true;
       case 0x88: push({.kind = Kind::boolean, .integer = 1}); return true;
@@ -125,17 +135,20 @@ class Machine {
       case 0x8c: text(take<std::uint8_t>()); return true;
       default: return false;
     }
+    // clang-format on
   }
   // Little-endian two's complement of any length; larger than 64 bits is no size.
   std::int64_t long_integer(std::size_t length) {
     const std::string_view bytes = take_bytes(length);
     if (length > 8) corrupt();
-    std::uint64_t value = length > 0 && static_cast<signed char>(bytes.back()) < 0 ? ~std::uint64_t{0} : 0;
+    std::uint64_t value =
+        length > 0 && static_cast<signed char>(bytes.back()) < 0 ? ~std::uint64_t{0} : 0;
     std::memcpy(&value, bytes.data(), length);
     return static_cast<std::int64_t>(value);
   }
 
   bool step_container(std::uint8_t instruction) {
+    // clang-format off
     switch (instruction) {
       case ')': push(make(Kind::tuple)); return true;
       case ']': push(make(Kind::list)); return true;
@@ -148,6 +161,7 @@ class Machine {
       case 'u': extend(Kind::dict, pop_to_mark()); return true;
       default: return false;
     }
+    // clang-format on
   }
   void extend(Kind kind, const Items& more) {
     Items& items = *top(kind).items;
@@ -167,8 +181,10 @@ class Machine {
         global(expect(pop(), Kind::text).text, name);
         return true;
       }
-      case 'Q': push(storage(pop())); return true;  // BINPERSID
-      case 'R': {  // REDUCE
+      case 'Q':
+        push(storage(pop()));
+        return true;  // BINPERSID
+      case 'R': {     // REDUCE
         const Value arguments = expect(pop(), Kind::tuple);
         push(call(expect(pop(), Kind::global), *arguments.items));
         return true;
@@ -177,7 +193,8 @@ class Machine {
         pop();
         top(Kind::dict);
         return true;
-      default: return false;
+      default:
+        return false;
     }
   }
   const Value& expect(const Value& value, Kind wanted) const {
@@ -189,7 +206,9 @@ class Machine {
     const std::string full = std::string(module) + " " + std::string(name);
     const KnownGlobal* known = find_global(full);
     if (known == nullptr) {
-      refuse_data(where_, "needs the Python object '" + std::string(module) + "." + std::string(name) + "', which is never run",
+      refuse_data(where_,
+                  "needs the Python object '" + std::string(module) + "." + std::string(name) +
+                      "', which is never run",
                   "save a tensor, or a dict, list or tuple of tensors");
     }
     push({.kind = Kind::global, .text = known->name});
@@ -213,12 +232,14 @@ class Machine {
       case Global::rebuild_parameter:
         if (arguments.empty()) corrupt();
         return expect(arguments[0], Kind::tensor);
-      case Global::rebuild_tensor: return tensor(arguments, 6, std::nullopt);
+      case Global::rebuild_tensor:
+        return tensor(arguments, 6, std::nullopt);
       case Global::rebuild_tensor_v3: {
         if (arguments.size() < 7) corrupt();
         return tensor(arguments, 7, find_global(expect(arguments[6], Kind::global).text)->dtype);
       }
-      case Global::type: break;
+      case Global::type:
+        break;
     }
     corrupt();
   }
@@ -236,15 +257,18 @@ class Machine {
     if (!type) corrupt();
     tensor.dtype = *type;
     // Metadata says "conjugated" or "negated": other values than the bytes'.
-    if (arguments.size() > known && arguments[known].items != nullptr && !arguments[known].items->empty()) {
-      refuse_data(where_, "holds a lazily conjugated or negated tensor", "save x.resolve_conj().resolve_neg()");
+    if (arguments.size() > known && arguments[known].items != nullptr &&
+        !arguments[known].items->empty()) {
+      refuse_data(where_, "holds a lazily conjugated or negated tensor",
+                  "save x.resolve_conj().resolve_neg()");
     }
     tensors_.push_back(std::move(tensor));
     return {.kind = Kind::tensor, .tensor = &tensors_.back()};
   }
   std::vector<std::int64_t> integers(const Value& value) const {
     std::vector<std::int64_t> all;
-    for (const Value& item : *expect(value, Kind::tuple).items) all.push_back(expect(item, Kind::integer).integer);
+    for (const Value& item : *expect(value, Kind::tuple).items)
+      all.push_back(expect(item, Kind::integer).integer);
     return all;
   }
 
@@ -267,7 +291,8 @@ class Collector {
 
   void collect(const Value& value, const std::string& name, int depth) {
     if (depth > kDeepest || ++visited_ > kMost) {
-      refuse_data(where_, "is nested too deeply or holds too many values", "save a flat dict of tensors");
+      refuse_data(where_, "is nested too deeply or holds too many values",
+                  "save a flat dict of tensors");
     }
     if (value.kind == Kind::tensor) {
       out_.push_back(*value.tensor);
@@ -301,7 +326,8 @@ class Collector {
 }  // namespace
 }  // namespace pickle
 
-std::vector<PickledTensor> read_pickled_tensors(std::span<const std::byte> code, const std::string& where) {
+std::vector<PickledTensor> read_pickled_tensors(std::span<const std::byte> code,
+                                                const std::string& where) {
   pickle::Machine machine(code, where);
   const pickle::Value root = machine.run();
   std::vector<PickledTensor> tensors;

@@ -21,15 +21,16 @@ namespace lowwater {
 
 // A view of a storage that is a record of its own ("data/<key>").
 struct PickledTensor {
-  std::string name;       // "encoder.0.weight", "" for a bare tensor
+  std::string name;  // "encoder.0.weight", "" for a bare tensor
   std::string key;
   DType dtype = DType::f32;
-  std::int64_t offset = 0;                  // in elements
+  std::int64_t offset = 0;  // in elements
   std::vector<std::int64_t> sizes, strides;
 };
 
 // The tensors in the order of the file; other values are passed over. Throws
 // Error(bad_input) naming `where` and whatever name or instruction is not known.
-std::vector<PickledTensor> read_pickled_tensors(std::span<const std::byte> pickle, const std::string& where);
+std::vector<PickledTensor> read_pickled_tensors(std::span<const std::byte> pickle,
+                                                const std::string& where);
 
 }  // namespace lowwater

@@ -86,7 +86,8 @@ Pixels decode_png(std::span<const std::byte> file, const std::string& path) {
   Structs structs;
   structs.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader, on_error, on_warning);
   if (structs.png != nullptr) structs.info = png_create_info_struct(structs.png);
-  if (structs.info == nullptr) throw Error(ErrorKind::machine, "no memory to decode it", path, "free memory on this machine");
+  if (structs.info == nullptr)
+    throw Error(ErrorKind::machine, "no memory to decode it", path, "free memory on this machine");
   png_set_read_fn(structs.png, &reader, on_read);
 
   Pixels pixels;
@@ -97,7 +98,8 @@ Pixels decode_png(std::span<const std::byte> file, const std::string& path) {
   if (size / (kLargestRatio * 32) > file.size()) refuse_png(path, "its size is impossible");
   std::vector<png_byte> raw(size);
   std::vector<png_bytep> rows;
-  for (std::uint64_t y = 0; y < static_cast<std::uint64_t>(pixels.height); ++y) rows.push_back(raw.data() + y * row);
+  for (std::uint64_t y = 0; y < static_cast<std::uint64_t>(pixels.height); ++y)
+    rows.push_back(raw.data() + y * row);
   if (!read_rows(reader, structs.png, rows.data())) refuse_png(path, reader.error);
   to_values(raw, pixels);
   return pixels;

@@ -1,8 +1,9 @@
 // Which reader a file needs shows in its first bytes, never in its name.
+#include "data/read.h"
+
 #include <array>
 #include <string_view>
 
-#include "data/read.h"
 #include "data/image.h"
 #include "data/npy.h"
 #include "data/refuse.h"
@@ -20,8 +21,10 @@ struct Foreign {
 };
 
 constexpr std::array<Foreign, 9> kForeign = {{
-    {"\x80\x02\x8a\nl"sv, "was saved by torch.save of PyTorch 1.5 or older", "load it and save it again"},
-    {"\x80"sv, "is a Python pickle, which is never run", "save a tensor with torch.save, or an array with numpy.save"},
+    {"\x80\x02\x8a\nl"sv, "was saved by torch.save of PyTorch 1.5 or older",
+     "load it and save it again"},
+    {"\x80"sv, "is a Python pickle, which is never run",
+     "save a tensor with torch.save, or an array with numpy.save"},
     {"II*\0"sv, "is a TIFF image", "convert it to PNG or .npy"},
     {"MM\0*"sv, "is a TIFF image", "convert it to PNG or .npy"},
     {"GIF8"sv, "is a GIF image", "convert it to PNG"},
@@ -44,12 +47,15 @@ std::vector<NamedTensor> decode_tensors(std::span<const std::byte> file, const s
   if (text.starts_with("\x93NUMPY")) return {{"", read_npy(file, path)}};
   if (text.starts_with("PK\3\4") || text.starts_with("PK\5\6")) return read_zipped(file, path);
   if (text.starts_with("\x89PNG")) return {{"", to_tensor(decode_png(file, path), image, path)}};
-  if (text.starts_with("\xff\xd8\xff")) return {{"", to_tensor(decode_jpeg(file, path), image, path)}};
+  if (text.starts_with("\xff\xd8\xff"))
+    return {{"", to_tensor(decode_jpeg(file, path), image, path)}};
   for (const Foreign& foreign : kForeign) {
     if (text.starts_with(foreign.magic)) refuse_data(path, foreign.what, foreign.hint);
   }
-  if (text.size() > 132 && text.substr(128, 4) == "DICM") refuse_data(path, "is a DICOM file", "convert it to .npy");
-  refuse_data(path, "is not a kind of file that lowwater reads", "give .npy, .npz, torch.save, PNG or JPEG files");
+  if (text.size() > 132 && text.substr(128, 4) == "DICM")
+    refuse_data(path, "is a DICOM file", "convert it to .npy");
+  refuse_data(path, "is not a kind of file that lowwater reads",
+              "give .npy, .npz, torch.save, PNG or JPEG files");
 }
 
 }  // namespace lowwater

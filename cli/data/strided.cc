@@ -10,7 +10,8 @@
 
 namespace lowwater {
 
-std::optional<std::int64_t> checked_bytes(std::span<const std::int64_t> sizes, std::int64_t element) {
+std::optional<std::int64_t> checked_bytes(std::span<const std::int64_t> sizes,
+                                          std::int64_t element) {
   // A size of zero makes the whole product zero, whatever the others are.
   std::int64_t bytes = element;
   bool empty = false;

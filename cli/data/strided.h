@@ -11,7 +11,8 @@
 namespace lowwater {
 
 // Bytes of `sizes` elements; nothing where a size is negative or it overflows.
-std::optional<std::int64_t> checked_bytes(std::span<const std::int64_t> sizes, std::int64_t element);
+std::optional<std::int64_t> checked_bytes(std::span<const std::int64_t> sizes,
+                                          std::int64_t element);
 
 // `strides` in elements; the caller has checked that the view lies in `from`.
 std::vector<std::byte> gather(const std::byte* from, std::span<const std::int64_t> sizes,

@@ -12,8 +12,8 @@ namespace {
 
 class StorageReader {
  public:
-  StorageReader(std::span<const std::byte> file, const std::vector<Record>& records, std::string root,
-                const std::string& path)
+  StorageReader(std::span<const std::byte> file, const std::vector<Record>& records,
+                std::string root, const std::string& path)
       : file_(file), root_(std::move(root)), path_(path) {
     for (const Record& record : records) by_name_.emplace(record.name, &record);
   }
@@ -35,7 +35,9 @@ class StorageReader {
       refuse_data(path_, label(tensor) + " is an expanded view, larger than its bytes in the file",
                   "save x.contiguous()");
     }
-    return {tensor.dtype, tensor.sizes, gather(storage.data() + tensor.offset * element, tensor.sizes, tensor.strides, element)};
+    return {
+        tensor.dtype, tensor.sizes,
+        gather(storage.data() + tensor.offset * element, tensor.sizes, tensor.strides, element)};
   }
 
  private:
@@ -51,7 +53,8 @@ class StorageReader {
     bool sound = tensor.offset >= 0;
     for (std::size_t d = 0; d < tensor.sizes.size(); ++d) {
       std::int64_t step = 0;
-      sound &= tensor.strides[d] >= 0 && !__builtin_mul_overflow(tensor.sizes[d] - 1, tensor.strides[d], &step) &&
+      sound &= tensor.strides[d] >= 0 &&
+               !__builtin_mul_overflow(tensor.sizes[d] - 1, tensor.strides[d], &step) &&
                !__builtin_add_overflow(last, step, &last);
     }
     if (!sound || last >= elements) corrupt(tensor, "it reaches beyond the end of its storage");
@@ -77,18 +80,21 @@ class StorageReader {
 
 }  // namespace
 
-std::vector<NamedTensor> read_torch_save(std::span<const std::byte> file, const std::vector<Record>& records,
-                                         const Record& pickle, const std::string& path) {
+std::vector<NamedTensor> read_torch_save(std::span<const std::byte> file,
+                                         const std::vector<Record>& records, const Record& pickle,
+                                         const std::string& path) {
   const std::string root = pickle.name.substr(0, pickle.name.find('/') + 1);
   StorageReader storages(file, records, root, path);
   if (storages.find("constants.pkl") != nullptr) {
-    refuse_data(path, "is a TorchScript archive, not a saved tensor", "save tensors with torch.save");
+    refuse_data(path, "is a TorchScript archive, not a saved tensor",
+                "save tensors with torch.save");
   }
   if (const Record* order = storages.find("byteorder")) {
     const std::vector<std::byte> text = read_checked(file, *order, path);
     const std::string_view value(reinterpret_cast<const char*>(text.data()), text.size());
     if (value != "little") {
-      refuse_data(path, "holds numbers in byte order '" + std::string(value) + "'", "save it on a little-endian machine");
+      refuse_data(path, "holds numbers in byte order '" + std::string(value) + "'",
+                  "save it on a little-endian machine");
     }
   }
   const std::vector<std::byte> code = read_checked(file, pickle, path);
@@ -96,7 +102,8 @@ std::vector<NamedTensor> read_torch_save(std::span<const std::byte> file, const 
   for (const PickledTensor& tensor : read_pickled_tensors(code, path)) {
     tensors.push_back({tensor.name, storages.read(tensor)});
   }
-  if (tensors.empty()) refuse_data(path, "holds no tensors", "save a tensor, or a dict, list or tuple of tensors");
+  if (tensors.empty())
+    refuse_data(path, "holds no tensors", "save a tensor, or a dict, list or tuple of tensors");
   return tensors;
 }
 

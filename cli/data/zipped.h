@@ -18,7 +18,8 @@ std::vector<std::byte> read_checked(std::span<const std::byte> file, const Recor
                                     const std::string& path);
 
 // torch.save: <root>/data.pkl describes tensors over <root>/data/<key>.
-std::vector<NamedTensor> read_torch_save(std::span<const std::byte> file, const std::vector<Record>& records,
-                                         const Record& pickle, const std::string& path);
+std::vector<NamedTensor> read_torch_save(std::span<const std::byte> file,
+                                         const std::vector<Record>& records, const Record& pickle,
+                                         const std::string& path);
 
 }  // namespace lowwater

@@ -130,7 +130,8 @@ std::span<const std::byte> Archive::storage_bytes(StorageIndex storage, bool che
     });
   }
   if (!record.deflated && record.offset % kAlignment == 0) {
-    return file.subspan(static_cast<std::size_t>(record.offset), static_cast<std::size_t>(record.size));
+    return file.subspan(static_cast<std::size_t>(record.offset),
+                        static_cast<std::size_t>(record.size));
   }
   std::call_once(loaded.loading, [&] { loaded.copy = read_record(file, record, path()); });
   return loaded.copy;

@@ -9,7 +9,8 @@ namespace lowwater {
 namespace {
 
 constexpr std::string_view kModels = "models/", kJson = ".json";
-constexpr const char* kExportHint = "export the model with torch.export.save(...) of PyTorch 2.9 or newer";
+constexpr const char* kExportHint =
+    "export the model with torch.export.save(...) of PyTorch 2.9 or newer";
 
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw Error(ErrorKind::bad_input, what, path, kExportHint);
@@ -55,7 +56,8 @@ const Record* Layout::find(const std::string& name) const {
 }
 
 bool Layout::has_folder(std::string_view prefix) const {
-  return std::ranges::any_of(by_name_, [&](const auto& item) { return item.first.starts_with(prefix); });
+  return std::ranges::any_of(by_name_,
+                             [&](const auto& item) { return item.first.starts_with(prefix); });
 }
 
 std::vector<std::string> Layout::models() const {
@@ -104,7 +106,8 @@ std::string choose_model(const Layout& layout, const std::string& wanted) {
   const std::vector<std::string> models = layout.models();
   if (wanted.empty() && models.size() == 1) return models.front();
   if (std::ranges::find(models, wanted) != models.end()) return wanted;
-  const std::string what = wanted.empty() ? "holds more than one model" : "holds no model '" + wanted + "'";
+  const std::string what =
+      wanted.empty() ? "holds more than one model" : "holds no model '" + wanted + "'";
   throw Error(ErrorKind::bad_input, what, layout.path(), "it holds " + join(models));
 }
 

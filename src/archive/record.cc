@@ -1,10 +1,10 @@
 // The payload of a record: windows, inflated copies and checksums.
+#include <zlib.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
 #include <new>
-
-#include <zlib.h>
 
 #include "archive/zip.h"
 #include "lowwater/error.h"

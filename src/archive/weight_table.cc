@@ -1,7 +1,6 @@
 #include "archive/weight_table.h"
 
 #include <algorithm>
-
 #include <nlohmann/json.hpp>
 
 #include "lowwater/error.h"
@@ -84,8 +83,10 @@ class TableReader {
                   "unwrap quantised or distributed tensors before the export");
     }
     Weight weight{.name = weight_};
-    if (payloads_.constants) weight.kind = WeightKind::constant;
-    else weight.kind = flag(field(payload, "is_param")) ? WeightKind::parameter : WeightKind::buffer;
+    if (payloads_.constants)
+      weight.kind = WeightKind::constant;
+    else
+      weight.kind = flag(field(payload, "is_param")) ? WeightKind::parameter : WeightKind::buffer;
     read_view(meta, weight);
     const Json& record = field(payload, "path_name");
     if (!record.is_string()) malformed("'path_name' is not a string");
@@ -98,7 +99,8 @@ class TableReader {
 
   void read_view(const Json& meta, Weight& weight) const {
     const std::int64_t code = integer(field(meta, "dtype"));
-    const auto dtype = code >= 0 && code < 256 ? dtype_from_archive(static_cast<int>(code)) : std::nullopt;
+    const auto dtype =
+        code >= 0 && code < 256 ? dtype_from_archive(static_cast<int>(code)) : std::nullopt;
     if (!dtype) {
       unsupported("has an element type that is not known (number " + std::to_string(code) + ")",
                   "convert it before the export");
@@ -110,7 +112,8 @@ class TableReader {
     weight.sizes = size_list(field(meta, "sizes"));
     weight.strides = size_list(field(meta, "strides"));
     weight.storage_offset = size(field(meta, "storage_offset"));
-    if (weight.sizes.size() != weight.strides.size()) malformed("it has more sizes than strides, or fewer");
+    if (weight.sizes.size() != weight.strides.size())
+      malformed("it has more sizes than strides, or fewer");
   }
 
   StorageIndex storage(const std::string& record_name) {

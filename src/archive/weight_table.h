@@ -11,10 +11,10 @@ namespace lowwater {
 
 // Where one payload table of a model came from.
 struct PayloadTable {
-  std::string path;         // of the archive, for messages
-  std::string folder;       // of its records: "<root>/data/weights/"
+  std::string path;    // of the archive, for messages
+  std::string folder;  // of its records: "<root>/data/weights/"
   std::string json;
-  bool constants = false;   // constants and non-persistent buffers
+  bool constants = false;  // constants and non-persistent buffers
 };
 
 // Adds the views of `payloads` to `table`. Each must lie inside its record:

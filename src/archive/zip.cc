@@ -88,7 +88,8 @@ std::optional<u64> read_end64(const Fields& file, u64 end, Directory& directory)
     file.refuse("is one part of a split ZIP file; only whole ones can be read");
   }
   const Directory wide{file.get<u64>(at + 48), file.get<u64>(at + 40), file.get<u64>(at + 32)};
-  if (!agrees(wide.offset, directory.offset, kSee64) || !agrees(wide.size, directory.size, kSee64) ||
+  if (!agrees(wide.offset, directory.offset, kSee64) ||
+      !agrees(wide.size, directory.size, kSee64) ||
       !agrees(wide.count, directory.count, kSee64Short)) {
     return {};
   }
@@ -134,16 +135,17 @@ Directory find_directory(const Fields& file) {
   file.refuse("is not a ZIP file");
 }
 
+constexpr std::array<std::pair<u16, const char*>, 8> kMethods = {{{1, "shrink"},
+                                                                  {6, "implode"},
+                                                                  {9, "Deflate64"},
+                                                                  {12, "bzip2"},
+                                                                  {14, "LZMA"},
+                                                                  {93, "Zstandard"},
+                                                                  {95, "xz"},
+                                                                  {99, "AES"}}};
+
 std::string method_name(u16 method) {
-  static constexpr std::array<std::pair<u16, const char*>, 8> kNames = {{{1, "shrink"},
-                                                                        {6, "implode"},
-                                                                        {9, "Deflate64"},
-                                                                        {12, "bzip2"},
-                                                                        {14, "LZMA"},
-                                                                        {93, "Zstandard"},
-                                                                        {95, "xz"},
-                                                                        {99, "AES"}}};
-  for (const auto& [number, name] : kNames) {
+  for (const auto& [number, name] : kMethods) {
     if (number == method) return name;
   }
   return "method " + std::to_string(method);
@@ -170,7 +172,8 @@ void widen(const Fields& file, u64 extra, u64 length, Entry& entry) {
       u64 at = extra + 4;
       for (u64* field : wanted) {
         if (*field != kSee64) continue;
-        if (at + 8 > extra + 4 + size) file.refuse("zip64 sizes of '" + entry.name + "' are missing");
+        if (at + 8 > extra + 4 + size)
+          file.refuse("zip64 sizes of '" + entry.name + "' are missing");
         *field = file.get<u64>(at);
         at += 8;
       }
@@ -197,7 +200,8 @@ Entry read_entry(const Fields& file, u64& at, u64 stop) {
   }
   const u64 name = file.get<u16>(at + 28), extra = file.get<u16>(at + 30),
             comment = file.get<u16>(at + 32);
-  if (stop - at - kCentralSize < name + extra + comment) file.refuse("the ZIP directory is corrupt");
+  if (stop - at - kCentralSize < name + extra + comment)
+    file.refuse("the ZIP directory is corrupt");
   Entry entry{.name = std::string(file.text(at + kCentralSize, name)),
               .stored_size = file.get<u32>(at + 20),
               .size = file.get<u32>(at + 24),

@@ -44,13 +44,14 @@ std::vector<std::pair<std::string, std::string>> contents(const std::string& byt
 }
 
 TEST(Zip, ReadsStoredAndDeflatedRecords) {
-  const std::string bytes = ZipFile{{{.name = "r/a", .payload = kText},
-                                     {.name = "r/b", .payload = kText, .deflate = true},
-                                     {.name = "r/none", .payload = ""}}}
-                                .bytes();
-  EXPECT_THAT(contents(bytes), testing::ElementsAre(testing::Pair("r/a", kText),
-                                                    testing::Pair("r/b", kText),
-                                                    testing::Pair("r/none", "")));
+  const std::string bytes = ZipFile{
+      {{.name = "r/a", .payload = kText},
+       {.name = "r/b", .payload = kText, .deflate = true},
+       {.name = "r/none",
+        .payload = ""}}}.bytes();
+  EXPECT_THAT(contents(bytes),
+              testing::ElementsAre(testing::Pair("r/a", kText), testing::Pair("r/b", kText),
+                                   testing::Pair("r/none", "")));
 }
 
 TEST(Zip, StoredRecordIsAWindowBehindTheLocalHeadersOwnExtraField) {
@@ -64,8 +65,9 @@ TEST(Zip, StoredRecordIsAWindowBehindTheLocalHeadersOwnExtraField) {
 
 TEST(Zip, ReadsZip64AndDataDescriptorsAndComments) {
   for (const bool wide : {false, true}) {
-    ZipFile file{{{.name = "a", .payload = kText, .descriptor = true, .zip64 = wide},
-                  {.name = "b", .payload = kText, .deflate = true, .descriptor = true, .zip64 = wide}}};
+    ZipFile file{
+        {{.name = "a", .payload = kText, .descriptor = true, .zip64 = wide},
+         {.name = "b", .payload = kText, .deflate = true, .descriptor = true, .zip64 = wide}}};
     file.zip64 = wide;
     file.comment = "comment";
     EXPECT_THAT(contents(file.bytes()),
@@ -91,7 +93,8 @@ TEST(Zip, FilesWrittenByPythonsZipfile) {
   for (int i = 0; i < 20; ++i) lines += "the first record\n";
   for (const char* name :
        {"stored", "deflated", "streamed", "streamed_stored", "local_zip64", "comment"}) {
-    const std::string bytes = test::read_file(test::data_path(std::string("zips/") + name + ".zip"));
+    const std::string bytes =
+        test::read_file(test::data_path(std::string("zips/") + name + ".zip"));
     EXPECT_THAT(contents(bytes), testing::ElementsAre(testing::Pair("root/first.txt", lines),
                                                       testing::Pair("root/empty", ""),
                                                       testing::Pair("root/b/\u00e9.bin", ramp)))
@@ -101,8 +104,10 @@ TEST(Zip, FilesWrittenByPythonsZipfile) {
 
 TEST(Zip, UnreadableRecordsAreRefusedByName) {
   EXPECT_EQ(refusal(test::read_file(test::data_path("zips/bzip2.zip"))),
-            "record 'root/first.txt' is compressed with bzip2; only stored and DEFLATE records can be read");
-  EXPECT_THAT(refusal(test::read_file(test::data_path("zips/lzma.zip"))), testing::HasSubstr("LZMA"));
+            "record 'root/first.txt' is compressed with bzip2; only stored and DEFLATE records can "
+            "be read");
+  EXPECT_THAT(refusal(test::read_file(test::data_path("zips/lzma.zip"))),
+              testing::HasSubstr("LZMA"));
   EXPECT_THAT(refusal(ZipFile{{{.name = "a", .payload = "x", .method = 77}}}.bytes()),
               testing::HasSubstr("method 77"));
   EXPECT_EQ(refusal(ZipFile{{{.name = "a", .payload = "x", .flags = 1}}}.bytes()),
@@ -134,28 +139,34 @@ TEST(Zip, ContradictionsAreRefused) {
       ZipFile{{{.name = "ab", .payload = kText}, {.name = "cd", .payload = kText}}}.bytes();
   const std::size_t entry = bytes.find("PK\1\2"), second = bytes.find("PK\1\2", entry + 4);
   const auto contains = [](const char* text) { return testing::HasSubstr(text); };
-  EXPECT_THAT(refusal(with<std::uint32_t>(bytes, entry + 42, 0xFFFFFFF0)), contains("no local header"));
+  EXPECT_THAT(refusal(with<std::uint32_t>(bytes, entry + 42, 0xFFFFFFF0)),
+              contains("no local header"));
   EXPECT_THAT(refusal(with<std::uint32_t>(bytes, entry + 42, 1)), contains("no local header"));
   EXPECT_THAT(refusal(with<std::uint32_t>(bytes, entry + 20, 5000)), contains("outside the file"));
   EXPECT_THAT(refusal(with<std::uint32_t>(bytes, entry + 24, 5)), contains("two sizes differ"));
   EXPECT_THAT(refusal(with<std::uint16_t>(bytes, entry + 10, 8)), contains("methods differ"));
   EXPECT_THAT(refusal(with<char>(bytes, 30, 'x')), contains("two names differ"));
   EXPECT_THAT(refusal(with<std::uint32_t>(bytes, entry, 0)), contains("directory is corrupt"));
-  EXPECT_THAT(refusal(with<std::uint16_t>(bytes, second + 28, 60000)), contains("directory is corrupt"));
-  EXPECT_THAT(refusal(with<std::uint16_t>(bytes, bytes.size() - 12, 1)), contains("more than it counts"));
-  EXPECT_THAT(refusal(with<std::uint16_t>(bytes, bytes.size() - 12, 3)), contains("directory is corrupt"));
+  EXPECT_THAT(refusal(with<std::uint16_t>(bytes, second + 28, 60000)),
+              contains("directory is corrupt"));
+  EXPECT_THAT(refusal(with<std::uint16_t>(bytes, bytes.size() - 12, 1)),
+              contains("more than it counts"));
+  EXPECT_THAT(refusal(with<std::uint16_t>(bytes, bytes.size() - 12, 3)),
+              contains("directory is corrupt"));
 }
 
 TEST(Zip, NamesAreUniqueAndBytesBelongToOneRecord) {
-  EXPECT_EQ(refusal(ZipFile{{{.name = "a", .payload = "x"}, {.name = "a", .payload = "y"}}}.bytes()),
-            "the ZIP file holds two records named 'a'");
+  EXPECT_EQ(
+      refusal(ZipFile{{{.name = "a", .payload = "x"}, {.name = "a", .payload = "y"}}}.bytes()),
+      "the ZIP file holds two records named 'a'");
   // The first record's payload holds a whole local header for the second one.
   ZipFile inner{{{.name = "b", .payload = "y"}}};
   const std::string local = inner.bytes().substr(0, 32);
   const std::string outer =
       ZipFile{{{.name = "a", .payload = local}, {.name = "b", .payload = "y"}}}.bytes();
   const std::size_t entry = outer.find("PK\1\2", outer.find("PK\1\2") + 4);
-  EXPECT_EQ(refusal(with<std::uint32_t>(outer, entry + 42, 31)), "two records of the ZIP file overlap");
+  EXPECT_EQ(refusal(with<std::uint32_t>(outer, entry + 42, 31)),
+            "two records of the ZIP file overlap");
 }
 
 TEST(Zip, ClaimsThatDeflateCannotMeetAreRefusedBeforeAnyAllocation) {
@@ -170,7 +181,8 @@ TEST(Zip, WrongInflatedSizeIsAnErrorAtReading) {
   const std::string bytes = ZipFile{{{.name = "a", .payload = kText, .deflate = true}}}.bytes();
   const std::size_t entry = bytes.find("PK\1\2");
   for (const std::size_t size : {kText.size() - 1, kText.size() + 1, std::size_t{0}}) {
-    const std::string wrong = with<std::uint32_t>(bytes, entry + 24, static_cast<std::uint32_t>(size));
+    const std::string wrong =
+        with<std::uint32_t>(bytes, entry + 24, static_cast<std::uint32_t>(size));
     const Record record = directory(wrong).at(0);
     EXPECT_FALSE(crc_matches(as_bytes(wrong), record)) << size;
     EXPECT_THROW(read_record(as_bytes(wrong), record, "f.zip"), Error) << size;
@@ -180,13 +192,15 @@ TEST(Zip, WrongInflatedSizeIsAnErrorAtReading) {
 // Truncation: refused at every length, never read beyond the end (address
 // sanitizer sees each prefix as an allocation of its own).
 TEST(Zip, TruncatedAtEveryLength) {
-  ZipFile file{{{.name = "root/a", .payload = kText, .padding = 20},
-                {.name = "root/b", .payload = kText, .deflate = true, .descriptor = true, .zip64 = true}}};
+  ZipFile file{
+      {{.name = "root/a", .payload = kText, .padding = 20},
+       {.name = "root/b", .payload = kText, .deflate = true, .descriptor = true, .zip64 = true}}};
   for (const bool wide : {false, true}) {
     file.zip64 = wide;
     const std::string bytes = file.bytes();
     for (std::size_t length = 0; length < bytes.size(); ++length) {
-      const std::vector<char> prefix(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length));
+      const std::vector<char> prefix(bytes.begin(),
+                                     bytes.begin() + static_cast<std::ptrdiff_t>(length));
       EXPECT_THROW(read_zip_directory(std::as_bytes(std::span(prefix)), "f.zip"), Error) << length;
     }
     EXPECT_EQ(refusal(bytes), "accepted");
@@ -221,7 +235,8 @@ TEST(Zip, OtherFilesAreNotZipFiles) {
 
 TEST(Zip, SomethingBeforeTheArchiveIsRefused) {
   ZipFile file{{{.name = "a", .payload = kText}}};
-  const std::string shifted = "#!/bin/sh\n" + file.bytes();  // offsets no longer count from the start
+  const std::string shifted =
+      "#!/bin/sh\n" + file.bytes();  // offsets no longer count from the start
   EXPECT_EQ(refusal(shifted), "the ZIP file is corrupt: its directory is not where it should be");
 }
 
@@ -237,7 +252,8 @@ TEST(MappedFile, RefusesWhatCannotBeMapped) {
     return std::string("accepted");
   };
   EXPECT_EQ(message(folder.path("none")), folder.path("none") +
-                ": cannot be opened: No such file or directory; give the path of a file that can be read");
+                                              ": cannot be opened: No such file or directory; give "
+                                              "the path of a file that can be read");
   EXPECT_THAT(message(folder.path("")), testing::HasSubstr("is a folder"));
   EXPECT_THAT(message("/dev/null"), testing::HasSubstr("not a regular file"));
   EXPECT_TRUE(MappedFile::open(folder.write("empty", ""))->bytes().empty());

@@ -33,7 +33,8 @@ TEST(DType, ArchiveNumbersAreThoseOfTheExportSchema) {
   EXPECT_EQ(dtype_from_archive(12), DType::boolean);
   EXPECT_EQ(dtype_from_archive(13), DType::bf16);
   EXPECT_EQ(dtype_from_archive(28), DType::u16);
-  for (const int unknown : {-1, 0, 14, 27, 33}) EXPECT_EQ(dtype_from_archive(unknown), std::nullopt);
+  for (const int unknown : {-1, 0, 14, 27, 33})
+    EXPECT_EQ(dtype_from_archive(unknown), std::nullopt);
 }
 
 TEST(DType, Floating) {

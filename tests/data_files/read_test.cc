@@ -54,7 +54,8 @@ TEST(ReadTensors, FilesOfNumpyTorchAndPillow) {
   ASSERT_GT(files.size(), 60U);
   for (const auto& [name, wanted] : files.items()) {
     Json found = Json::array();
-    for (const NamedTensor& tensor : read_tensors(data_path("files/" + name))) found.push_back(describe(tensor));
+    for (const NamedTensor& tensor : read_tensors(data_path("files/" + name)))
+      found.push_back(describe(tensor));
     EXPECT_EQ(found, wanted) << name;
   }
 }
@@ -63,7 +64,8 @@ TEST(ReadTensors, WhatCannotBeReadIsRefusedByName) {
   const Json files = expected()["refused"];
   ASSERT_GT(files.size(), 20U);
   for (const auto& [name, wanted] : files.items()) {
-    EXPECT_THAT(refusal(data_path("files/" + name)), testing::HasSubstr(wanted.get<std::string>())) << name;
+    EXPECT_THAT(refusal(data_path("files/" + name)), testing::HasSubstr(wanted.get<std::string>()))
+        << name;
   }
 }
 
@@ -77,7 +79,8 @@ TEST(ReadTensors, TruncatedFilesAreRefused) {
     const std::size_t step = whole.size() > 600 ? 41 : 7;
     for (std::size_t length = whole.size() - 1; length > 0; length -= std::min(step, length)) {
       std::filesystem::resize_file(path, length);
-      EXPECT_NE(refusal(path), "accepted") << name << " cut at " << length << " of " << whole.size();
+      EXPECT_NE(refusal(path), "accepted")
+          << name << " cut at " << length << " of " << whole.size();
     }
   }
 }
@@ -86,10 +89,12 @@ TEST(ReadTensors, TruncatedFilesAreRefused) {
 // Formats with checksums must notice it wherever it changes a number.
 TEST(ReadTensors, FlippedBits) {
   const test::TempFolder folder;
-  for (const char* name : {"fortran.npy", "deflated.npz", "nested.pt", "protocol4.pt", "palette.png", "grey16.png", "rgb.jpg"}) {
+  for (const char* name : {"fortran.npy", "deflated.npz", "nested.pt", "protocol4.pt",
+                           "palette.png", "grey16.png", "rgb.jpg"}) {
     const std::string whole = read_file(data_path(std::string("files/") + name));
     const std::vector<NamedTensor> sound = read_tensors(data_path(std::string("files/") + name));
-    const bool has_checksums = std::string_view(name).ends_with("npz") || std::string_view(name).ends_with("pt");
+    const bool has_checksums =
+        std::string_view(name).ends_with("npz") || std::string_view(name).ends_with("pt");
     for (std::size_t bit = 0; bit < whole.size() * 8; bit += 29) {
       std::string flipped = whole;
       flipped[bit / 8] = static_cast<char>(flipped[bit / 8] ^ (1 << (bit % 8)));
@@ -121,9 +126,12 @@ TEST(Npy, HeadersOfOtherWritersAreRead) {
   const auto read = [&](const std::string& header) {
     return read_tensors(folder.write("a.npy", npy(header, "12345678"))).at(0).tensor.sizes;
   };
-  EXPECT_THAT(read("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"), testing::ElementsAre(2));
-  EXPECT_THAT(read("{\"shape\":(1,2),\"fortran_order\":True,\"descr\":\"f4\"}\n"), testing::ElementsAre(1, 2));
-  EXPECT_THAT(read("{'shape': (2L, 1L), 'descr': '=f4', 'fortran_order': False}"), testing::ElementsAre(2, 1));
+  EXPECT_THAT(read("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }"),
+              testing::ElementsAre(2));
+  EXPECT_THAT(read("{\"shape\":(1,2),\"fortran_order\":True,\"descr\":\"f4\"}\n"),
+              testing::ElementsAre(1, 2));
+  EXPECT_THAT(read("{'shape': (2L, 1L), 'descr': '=f4', 'fortran_order': False}"),
+              testing::ElementsAre(2, 1));
   EXPECT_THAT(read("{'shape': (), 'descr': '<i8', 'fortran_order': False}"), testing::IsEmpty());
 }
 
@@ -146,10 +154,12 @@ TEST(Npy, MalformedHeadersAreRefused) {
     return "{'descr': '<f4', 'fortran_order': False, 'shape': " + text + ", }";
   };
   EXPECT_THAT(refused(shape("(-2,)")), testing::HasSubstr("its shape is impossible"));
-  EXPECT_THAT(refused(shape("(4611686018427387904, 4)")), testing::HasSubstr("its shape is impossible"));
+  EXPECT_THAT(refused(shape("(4611686018427387904, 4)")),
+              testing::HasSubstr("its shape is impossible"));
   EXPECT_THAT(refused(shape("(3,)")), testing::HasSubstr("is truncated"));
   EXPECT_THAT(refused(shape("(1,)")), testing::HasSubstr("holds 4 bytes more than its shape says"));
-  EXPECT_THAT(refused(shape("(2,)"), 4), testing::HasSubstr("has .npy version 4; 1 to 3 are known"));
+  EXPECT_THAT(refused(shape("(2,)"), 4),
+              testing::HasSubstr("has .npy version 4; 1 to 3 are known"));
 }
 
 // ---- torch.save with contents made by hand -----------------------------------
@@ -166,8 +176,11 @@ std::string text(const std::string& value) {
 
 // A program that makes a float tensor over storage "0"; `view` pushes offset, sizes, strides.
 std::string program(const std::string& view) {
-  return "\x80\x02" "ctorch._utils\n_rebuild_tensor_v2\n((" + text("storage") + "ctorch\nFloatStorage\n" +
-         text("0") + text("cpu") + "K\x04tQ" + view + "\x89" "ccollections\nOrderedDict\n)RtR.";
+  return "\x80\x02"
+         "ctorch._utils\n_rebuild_tensor_v2\n((" +
+         text("storage") + "ctorch\nFloatStorage\n" + text("0") + text("cpu") + "K\x04tQ" + view +
+         "\x89"
+         "ccollections\nOrderedDict\n)RtR.";
 }
 
 std::string saved(const std::string& view) {
@@ -179,14 +192,22 @@ std::string saved(const std::string& view) {
 TEST(TorchSave, ViewsMustLieInsideTheirStorage) {
   const test::TempFolder folder;
   const auto view = [&](int offset, int size, int stride) {
-    return refusal(folder.write("a.pt", saved(int4(offset) + int4(size) + "\x85" + int4(stride) + "\x85")));
+    return refusal(
+        folder.write("a.pt", saved(int4(offset) + int4(size) + "\x85" + int4(stride) + "\x85")));
   };
   EXPECT_EQ(view(0, 4, 1), "accepted");
   EXPECT_EQ(view(1, 2, 2), "accepted");
   EXPECT_EQ(view(9, 0, 1), "accepted");
-  for (const auto& [offset, size, stride] : std::vector<std::tuple<int, int, int>>{
-           {1, 4, 1}, {0, 5, 1}, {0, 3, 2}, {-1, 2, 1}, {3, 2, -1}, {2147483647, 1, 1}, {0, 2, 2147483647}}) {
-    EXPECT_THAT(view(offset, size, stride), testing::HasSubstr("reaches beyond the end of its storage"));
+  for (const auto& [offset, size, stride] :
+       std::vector<std::tuple<int, int, int>>{{1, 4, 1},
+                                              {0, 5, 1},
+                                              {0, 3, 2},
+                                              {-1, 2, 1},
+                                              {3, 2, -1},
+                                              {2147483647, 1, 1},
+                                              {0, 2, 2147483647}}) {
+    EXPECT_THAT(view(offset, size, stride),
+                testing::HasSubstr("reaches beyond the end of its storage"));
   }
   EXPECT_THAT(view(0, -1, 1), testing::HasSubstr("its sizes are impossible"));
 }
@@ -194,13 +215,17 @@ TEST(TorchSave, ViewsMustLieInsideTheirStorage) {
 TEST(TorchSave, BigEndianAndMissingStoragesAreRefused) {
   const test::TempFolder folder;
   const std::string view = int4(0) + int4(2) + "\x85" + int4(1) + "\x85";
-  test::ZipFile file{{{.name = "a/data.pkl", .payload = "\x80\x02N."}, {.name = "a/byteorder", .payload = "big"}}};
+  test::ZipFile file{
+      {{.name = "a/data.pkl", .payload = "\x80\x02N."}, {.name = "a/byteorder", .payload = "big"}}};
   EXPECT_THAT(refusal(folder.write("a.pt", file.bytes())), testing::HasSubstr("byte order 'big'"));
   file.entries[1] = {.name = "a/constants.pkl", .payload = "x"};
-  EXPECT_THAT(refusal(folder.write("a.pt", file.bytes())), testing::HasSubstr("is a TorchScript archive"));
+  EXPECT_THAT(refusal(folder.write("a.pt", file.bytes())),
+              testing::HasSubstr("is a TorchScript archive"));
   std::string bytes = saved(view);
-  for (std::size_t at = 0; (at = bytes.find("a/data/0", at)) != std::string::npos;) bytes[at + 7] = '9';
-  EXPECT_THAT(refusal(folder.write("a.pt", bytes)), testing::HasSubstr("its storage '0' is missing"));
+  for (std::size_t at = 0; (at = bytes.find("a/data/0", at)) != std::string::npos;)
+    bytes[at + 7] = '9';
+  EXPECT_THAT(refusal(folder.write("a.pt", bytes)),
+              testing::HasSubstr("its storage '0' is missing"));
 }
 
 // Any one instruction after any prefix of a sound program: an Error or a value.
@@ -259,7 +284,8 @@ TEST(Image, ChannelsAreConverted) {
   const std::vector<float> colour = floats(image("rgb.png", {.scale = 1}));
   ASSERT_EQ(luma.size(), 35U);
   for (std::size_t i = 0; i < 35; ++i) {
-    EXPECT_NEAR(luma[i], 0.299 * colour[i] + 0.587 * colour[35 + i] + 0.114 * colour[70 + i], 0.501);
+    EXPECT_NEAR(luma[i], 0.299 * colour[i] + 0.587 * colour[35 + i] + 0.114 * colour[70 + i],
+                0.501);
   }
 }
 
@@ -274,9 +300,11 @@ TEST(Image, WhatCannotBeConvertedIsRefused) {
   };
   EXPECT_EQ(refused("rgb.png", {.channels = 4}), "is RGB, which does not give 4 channels");
   EXPECT_EQ(refused("grey.png", {.channels = 2}), "is grey, which does not give 2 channels");
-  EXPECT_EQ(refused("grey_alpha.png", {.channels = 4}), "is grey and alpha, which does not give 4 channels");
+  EXPECT_EQ(refused("grey_alpha.png", {.channels = 4}),
+            "is grey and alpha, which does not give 4 channels");
   EXPECT_EQ(refused("rgb.png", {.mean = {1, 2}}), "the mean has 2 numbers, the image 3 channels");
-  EXPECT_EQ(refused("rgb.png", {.std = {1, 2}}), "the standard deviation has 2 numbers, the image 3 channels");
+  EXPECT_EQ(refused("rgb.png", {.std = {1, 2}}),
+            "the standard deviation has 2 numbers, the image 3 channels");
   EXPECT_EQ(refused("rgb.png", {.std = {0}}), "a standard deviation of 0 was given");
 }
 

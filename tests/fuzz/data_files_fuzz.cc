@@ -9,7 +9,8 @@ using namespace lowwater;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   try {
-    for (const auto& [name, tensor] : decode_tensors(std::as_bytes(std::span(data, size)), "fuzz", {})) {
+    for (const auto& [name, tensor] :
+         decode_tensors(std::as_bytes(std::span(data, size)), "fuzz", {})) {
       const auto bytes = checked_bytes(tensor.sizes, element_size(tensor.dtype));
       if (!bytes || *bytes != std::ssize(tensor.bytes)) std::abort();
     }

@@ -23,7 +23,8 @@ class TempFolder {
   [[nodiscard]] std::string path(const std::string& name) const { return path_ + "/" + name; }
   // Writes a file and returns its path.
   [[nodiscard]] std::string write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::remove(path(name));  // replacing a file's content waits for the disk on some systems
+    std::filesystem::remove(
+        path(name));  // replacing a file's content waits for the disk on some systems
     std::ofstream(path(name), std::ios::binary) << bytes;
     return path(name);
   }
@@ -37,6 +38,8 @@ inline std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-inline std::string data_path(const std::string& name) { return std::string(LOWWATER_TEST_DATA) + "/" + name; }
+inline std::string data_path(const std::string& name) {
+  return std::string(LOWWATER_TEST_DATA) + "/" + name;
+}
 
 }  // namespace lowwater::test

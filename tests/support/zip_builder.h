@@ -16,18 +16,18 @@ struct ZipEntry {
   std::string name;
   std::string payload;
   bool deflate = false;
-  bool descriptor = false;   // sizes and CRC stand behind the payload, as streaming writers do
-  bool zip64 = false;        // sizes and offset stand in the extra field
-  std::size_t padding = 0;   // bytes of extra field before the payload, at least 4
+  bool descriptor = false;  // sizes and CRC stand behind the payload, as streaming writers do
+  bool zip64 = false;       // sizes and offset stand in the extra field
+  std::size_t padding = 0;  // bytes of extra field before the payload, at least 4
   std::uint16_t flags = 0;
-  int method = -1;           // -1: what `deflate` says
-  std::uint64_t hole = 0;    // zero bytes behind the payload, as a hole of a sparse file; needs zip64
+  int method = -1;         // -1: what `deflate` says
+  std::uint64_t hole = 0;  // zero bytes behind the payload, as a hole of a sparse file; needs zip64
 };
 
 struct ZipFile {
   std::vector<ZipEntry> entries;
   std::string before, comment, after;
-  bool zip64 = false;        // end record with a zip64 record in front
+  bool zip64 = false;  // end record with a zip64 record in front
 
   [[nodiscard]] std::string bytes() const;
   // For files with a hole (at most one): leaves it unwritten.
@@ -72,7 +72,8 @@ inline std::uint32_t crc_of(const std::string& text) {
       crc32_z(0, reinterpret_cast<const Bytef*>(text.data()), text.size()));
 }
 
-inline void put_name_and_extra(std::string& out, const std::string& name, const std::string& extra) {
+inline void put_name_and_extra(std::string& out, const std::string& name,
+                               const std::string& extra) {
   put<std::uint16_t>(out, static_cast<std::uint16_t>(name.size()));
   put<std::uint16_t>(out, static_cast<std::uint16_t>(extra.size()));
 }
@@ -88,7 +89,9 @@ inline void put_common(std::string& out, const ZipEntry& entry, std::size_t stor
   put<std::uint32_t>(out, later ? 0 : crc_of(entry.payload));
   const std::uint32_t all_ones = 0xFFFFFFFF;
   put<std::uint32_t>(out, later ? 0 : entry.zip64 ? all_ones : static_cast<std::uint32_t>(stored));
-  put<std::uint32_t>(out, later ? 0 : entry.zip64 ? all_ones : static_cast<std::uint32_t>(entry.payload.size()));
+  put<std::uint32_t>(out, later         ? 0
+                          : entry.zip64 ? all_ones
+                                        : static_cast<std::uint32_t>(entry.payload.size()));
 }
 
 }  // namespace detail
@@ -156,7 +159,8 @@ inline ZipFile::Image ZipFile::image() const {
   }
   out += "PK\5\6";
   put<std::uint32_t>(out, 0);
-  for (int i = 0; i < 2; ++i) put<std::uint16_t>(out, zip64 ? 0xFFFF : static_cast<std::uint16_t>(entries.size()));
+  for (int i = 0; i < 2; ++i)
+    put<std::uint16_t>(out, zip64 ? 0xFFFF : static_cast<std::uint16_t>(entries.size()));
   put<std::uint32_t>(out, zip64 ? 0xFFFFFFFF : static_cast<std::uint32_t>(directory.size()));
   put<std::uint32_t>(out, zip64 ? 0xFFFFFFFF : static_cast<std::uint32_t>(start));
   put<std::uint16_t>(out, static_cast<std::uint16_t>(comment.size()));
