@@ -105,10 +105,8 @@ Meaning::Found Meaning::find_view(BufferId buffer, ValueId value, const TensorMe
                                   bool exact) {
   const Value& v = graph_.value(value);
   if (v.kind != ValueKind::node) return Found::no;
-  for (const Arg& arg : graph_.node(v.producer).args) {
-    const auto* ref = std::get_if<Ref>(&arg);
-    if (ref == nullptr || ref->id < 0) continue;
-    const Place* operand = locate(buffer, ref->id);
+  for (const ValueId input : node_inputs(graph_.node(v.producer))) {
+    const Place* operand = locate(buffer, input);
     if (operand == nullptr) continue;
     const bool part = operand->part;
     const ViewCheck check = check_view(graph_.node(v.producer), static_cast<std::size_t>(v.index),
