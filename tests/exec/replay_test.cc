@@ -14,9 +14,11 @@
 
 #include "exec/call.h"
 #include "exec/executor_tensors.h"
+#include "exec/recorder_device.h"
 #include "exec/recorder_measure.h"
 #include "exec/scripted_allocator.h"
 #include "exec/synthetic.h"
+#include "needs_cuda.h"
 #include "specs.h"
 
 namespace lowwater {
@@ -263,7 +265,7 @@ std::vector<Case> cases() {
 
 // Offsets from the largest allocation down, each at the lowest place where it
 // meets none that lives at the same time.
-std::vector<PlannedAlloc> pack(const StepRecord& record, Slab& slab, Bytes alignment) {
+std::vector<PlannedAlloc> pack(const StepRecord& record, const Slab& slab, Bytes alignment) {
   struct Block {
     Bytes size, offset = -1;
     std::size_t begin, end;
@@ -309,10 +311,16 @@ std::vector<at::Tensor> tensors_of(const std::vector<IValue>& results) {
 
 // Bit for bit: NaNs are equal if they are the same NaNs.
 bool same_bits(const at::Tensor& a, const at::Tensor& b) {
-  if (a.sizes() != b.sizes() || a.strides() != b.strides() || a.scalar_type() != b.scalar_type())
-    return false;
-  const at::Tensor x = a.contiguous(), y = b.contiguous();
+  if (a.sizes() != b.sizes() || a.strides() != b.strides()) return false;
+  if (a.scalar_type() != b.scalar_type()) return false;
+  const at::Tensor x = a.contiguous().cpu(), y = b.contiguous().cpu();
   return x.nbytes() == 0 || std::memcmp(x.data_ptr(), y.data_ptr(), x.nbytes()) == 0;
+}
+
+// NaN to whoever reads floats, -1 to whoever reads integers.
+void poison(const Slab& slab, Bytes size) {
+  const c10::Storage all = storage_over(slab.base(), size, slab.device());
+  view_of(all, {DType::u8, {size}, {1}, 0, size}).fill_(0xff);
 }
 
 // Where the record says that outputs live, there they are, with those metas.
@@ -332,18 +340,18 @@ void expect_recorded(const StepRecord& record, const std::vector<at::Tensor>& ou
   EXPECT_EQ(next, outputs.size());
 }
 
-void replay(const StepSpec& spec, const StepRecord& record, Slab& arena) {
-  PreparedCall call(spec.op, spec.args, c10::kCPU);
+void replay(const StepSpec& spec, const StepRecord& record, Slab& arena, Bytes alignment) {
+  PreparedCall call(spec.op, spec.args, arena.device());
   std::vector<IValue> values;
-  for (at::Tensor& input : synthetic_inputs(spec, c10::kCPU, Synthetic::usual)) {
+  for (at::Tensor& input : synthetic_inputs(spec, arena.device(), Synthetic::usual)) {
     values.emplace_back(std::move(input));
   }
   const std::vector<at::Tensor> expected = tensors_of(call.run(values));
-  const std::vector<PlannedAlloc> planned = pack(record, arena, 64);
-  std::memset(arena.base(), 0xff, static_cast<std::size_t>(kMiB));
+  const std::vector<PlannedAlloc> planned = pack(record, arena, alignment);
+  poison(arena, kMiB);
   std::vector<at::Tensor> outputs;
   {
-    const ReplayScope scope(c10::kCPU, planned, 0);
+    const ReplayScope scope(arena.device(), planned, 0);
     outputs = tensors_of(call.run(values));
     EXPECT_EQ(scope.report().strays, 0);
     EXPECT_EQ(scope.report().unused, 0);
@@ -355,25 +363,39 @@ void replay(const StepSpec& spec, const StepRecord& record, Slab& arena) {
   expect_recorded(record, outputs, planned);
 }
 
-TEST(Replay, GivesTheSameBitsFromPlannedAddressesInAPoisonedSlab) {
-  install_cpu_allocator();
+// Every case, recorded twice and replayed.
+void replay_all(c10::Device device, Bytes alignment) {
   const c10::InferenceMode inference;
   std::mt19937 random(7);
-  Slab recording(c10::kCPU, 64 * kMiB), arena(c10::kCPU, 64 * kMiB);
+  Slab recording(device, 256 * kMiB), arena(device, 256 * kMiB);
   const std::vector<Case> all = cases();
   ASSERT_GE(all.size(), 100u);
   for (const Case& make : all) {
     const StepSpec spec = make(std::uniform_int_distribution<std::int64_t>(1, 4)(random));
     SCOPED_TRACE(spec.key());
-    const auto record = measure_step(spec, recording, {});
-    const auto again = measure_step(spec, recording, {});
+    const auto record = measure_step(spec, recording, {alignment, 0});
+    const auto again = measure_step(spec, recording, {alignment, 0});
     ASSERT_TRUE(record && again);
     EXPECT_EQ(record->events, again->events);
     EXPECT_EQ(record->outputs, again->outputs);
     EXPECT_EQ(recording.account().live, 0);
-    replay(spec, *record, arena);
+    replay(spec, *record, arena, alignment);
     EXPECT_EQ(arena.account().live, 0);
   }
+}
+
+TEST(Replay, SameBitsFromPlannedAddressesInAPoisonedSlab) {
+  install_cpu_allocator();
+  replay_all(c10::kCPU, 64);
+}
+
+TEST(Replay, OnCuda) {
+  NEEDS_CUDA();
+  const c10::Device device(c10::kCUDA, 0);
+  install_cpu_allocator();
+  install_cuda_allocator();
+  warm_up_libraries(device);
+  replay_all(device, 512);
 }
 
 }  // namespace
