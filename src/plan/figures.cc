@@ -49,7 +49,8 @@ class StageWriter {
     if (nodes.empty()) return;
     double ms = 0;
     for (const NodeId node : nodes) ms += node_ms(facts_, node);
-    const std::string range = nodes.size() == 1 ? name(nodes.front()) : name(nodes.front()) + " to " + name(nodes.back());
+    const std::string range =
+        nodes.size() == 1 ? name(nodes.front()) : name(nodes.front()) + " to " + name(nodes.back());
     lines_.push_back(fmt::format("{}{} {}{}, {}, {:.3g} ms", indent, nodes.size(),
                                  nodes.size() == 1 ? "operator" : "operators", when, range, ms));
   }
@@ -91,25 +92,30 @@ bool has_loop(const Schedule& schedule) {
 
 // Operators that always run whole: unknown to the operator table, or not pure.
 // The bytes are those of the tensors that they make.
-std::vector<PeakValue> find_barriers(const Graph& graph, const Facts& facts, const std::vector<bool>& needed) {
+std::vector<PeakValue> find_barriers(const Graph& graph, const Facts& facts,
+                                     const std::vector<bool>& needed) {
   std::vector<PeakValue> barriers;
   for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
     const Node& node = graph.nodes[i];
-    if (!needed[i] || is_scalar_op(node.op) || (!node.barrier && find_op(node.op) != nullptr)) continue;
+    if (!needed[i] || is_scalar_op(node.op) || (!node.barrier && find_op(node.op) != nullptr))
+      continue;
     const StepRecord* record = facts.nodes[i];
     Bytes bytes = 0;
-    for (const StepOutput& output : record != nullptr ? record->outputs : std::vector<StepOutput>{}) {
+    for (const StepOutput& output :
+         record != nullptr ? record->outputs : std::vector<StepOutput>{}) {
       if (output.home == OutputHome::fresh) bytes += output.meta.extent_bytes();
     }
     barriers.push_back({node.op, graph.where(static_cast<NodeId>(i)), bytes});
   }
-  std::stable_sort(barriers.begin(), barriers.end(), [](const PeakValue& a, const PeakValue& b) { return a.bytes > b.bytes; });
+  std::stable_sort(barriers.begin(), barriers.end(),
+                   [](const PeakValue& a, const PeakValue& b) { return a.bytes > b.bytes; });
   return barriers;
 }
 
 std::vector<PeakValue> peak_values(const std::vector<Culprit>& culprits) {
   std::vector<PeakValue> values;
-  for (const Culprit& culprit : culprits) values.push_back({culprit.value, culprit.source, culprit.bytes});
+  for (const Culprit& culprit : culprits)
+    values.push_back({culprit.value, culprit.source, culprit.bytes});
   return values;
 }
 
@@ -133,14 +139,16 @@ UnplannedRun unplanned_run(const Graph& graph, const Facts& facts) {
   return run;
 }
 
-std::vector<std::string> describe_stages(const Graph& graph, const Facts& facts, const Schedule& schedule) {
+std::vector<std::string> describe_stages(const Graph& graph, const Facts& facts,
+                                         const Schedule& schedule) {
   StageWriter writer(graph, facts);
   writer.add("", " once per session", schedule.once);
   writer.add(schedule.body, "");
   return writer.take();
 }
 
-void fill_plan(Plan& plan, const Graph& graph, const WeightTable&, const Facts& facts, const PlannedPoint& point) {
+void fill_plan(Plan& plan, const Graph& graph, const WeightTable&, const Facts& facts,
+               const PlannedPoint& point) {
   fill_common(plan, graph, facts);
   const Program& program = point.program;
   plan.peak_bytes = point.bytes.total();
@@ -160,7 +168,8 @@ void fill_plan(Plan& plan, const Graph& graph, const WeightTable&, const Facts& 
   plan.peak_temporary_bytes = peak.temporary_bytes;
 }
 
-void fill_plan(Plan& plan, const Graph& graph, const WeightTable&, const Facts& facts, const NoFit& no_fit) {
+void fill_plan(Plan& plan, const Graph& graph, const WeightTable&, const Facts& facts,
+               const NoFit& no_fit) {
   fill_common(plan, graph, facts);
   plan.peak_bytes = no_fit.needed;
   plan.peak_op = no_fit.peak_op;

@@ -24,6 +24,7 @@ struct UnplannedRun {
 UnplannedRun unplanned_run(const Graph& graph, const Facts& facts);
 
 // One line for each stage and loop: "  12 operators, %a to %z, 3.1 ms".
-std::vector<std::string> describe_stages(const Graph& graph, const Facts& facts, const Schedule& schedule);
+std::vector<std::string> describe_stages(const Graph& graph, const Facts& facts,
+                                         const Schedule& schedule);
 
 }  // namespace lowwater

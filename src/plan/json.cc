@@ -41,7 +41,9 @@ struct ArgWriter {
   json operator()(const MixedInts& mixed) const {
     return {{"mixed", {{"values", mixed.values}, {"slots", write_ids(mixed.refs)}}}};
   }
-  json operator()(const WrappedNumber& number) const { return {{"number", std::visit(*this, number.value)}}; }
+  json operator()(const WrappedNumber& number) const {
+    return {{"number", std::visit(*this, number.value)}};
+  }
   json operator()(DType dtype) const { return {{"dtype", dtype_name(dtype)}}; }
   json operator()(MemoryFormat format) const { return {{"memory_format", enum_name(format)}}; }
   json operator()(Layout layout) const { return {{"layout", enum_name(layout)}}; }
@@ -62,7 +64,8 @@ void put(json& object, const char* key, const T& value, const T& usual) {
 
 json write_buffer(const Buffer& buffer) {
   const Buffer usual;
-  json object = {{"space", enum_name(buffer.space)}, {"kind", enum_name(buffer.kind)}, {"size", buffer.size}};
+  json object = {
+      {"space", enum_name(buffer.space)}, {"kind", enum_name(buffer.kind)}, {"size", buffer.size}};
   put(object, "offset", buffer.offset, usual.offset);
   put(object, "index", buffer.index, usual.index);
   put(object, "begin", buffer.begin, usual.begin);
@@ -99,12 +102,14 @@ json write_steps(const std::vector<Step>& steps);
 struct StepWriter {
   json operator()(const Launch& launch) const {
     const Launch usual;
-    json object = {{"step", "launch"}, {"node", launch.node}, {"op", launch.op}, {"outputs", launch.outputs}};
+    json object = {
+        {"step", "launch"}, {"node", launch.node}, {"op", launch.op}, {"outputs", launch.outputs}};
     json& args = object["args"] = json::array();
     for (const Arg& arg : launch.args) args.push_back(std::visit(ArgWriter{}, arg));
     json& script = object["script"] = json::array();
     for (const ScriptEvent& event : launch.script) {
-      script.push_back(event.is_alloc ? json{{"alloc", event.buffer}, {"size", event.size}} : json{{"free", event.buffer}});
+      script.push_back(event.is_alloc ? json{{"alloc", event.buffer}, {"size", event.size}}
+                                      : json{{"free", event.buffer}});
     }
     put(object, "variant", launch.variant, usual.variant);
     put(object, "guard", launch.guard, usual.guard);
@@ -122,13 +127,18 @@ struct StepWriter {
   json operator()(const WaitEvent& step) const {
     return {{"step", "wait"}, {"event", step.event}, {"stream", step.stream}};
   }
-  json operator()(const Release& step) const { return {{"step", "release"}, {"buffer", step.buffer}}; }
+  json operator()(const Release& step) const {
+    return {{"step", "release"}, {"buffer", step.buffer}};
+  }
   json operator()(const std::vector<LoopStep>& loops) const {
     json list = json::array();
     for (const LoopStep& loop : loops) {
       json bodies = json::array();
       for (const std::vector<Step>& body : loop.bodies) bodies.push_back(write_steps(body));
-      list.push_back({{"loop", loop.loop}, {"trips", loop.trips}, {"bodies", std::move(bodies)}, {"class_of", loop.class_of}});
+      list.push_back({{"loop", loop.loop},
+                      {"trips", loop.trips},
+                      {"bodies", std::move(bodies)},
+                      {"class_of", loop.class_of}});
     }
     return {{"step", "loops"}, {"loops", std::move(list)}};
   }

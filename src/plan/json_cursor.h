@@ -44,11 +44,13 @@ class JsonCursor {
 
   [[nodiscard]] std::int64_t integer(std::int64_t min, std::int64_t max) const {
     const bool fits = value_.is_number_integer() &&
-                      !(value_.is_number_unsigned() && value_.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX));
+                      !(value_.is_number_unsigned() &&
+                        value_.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX));
     if (!fits) fail("expected an integer");
     const auto number = value_.get<std::int64_t>();
     if (number < min || number > max) {
-      fail(std::to_string(number) + " is not in " + std::to_string(min) + ".." + std::to_string(max));
+      fail(std::to_string(number) + " is not in " + std::to_string(min) + ".." +
+           std::to_string(max));
     }
     return number;
   }
@@ -74,7 +76,8 @@ class JsonCursor {
   }
 
  private:
-  JsonCursor(const nlohmann::json& value, const JsonCursor* parent, const char* key, std::size_t index)
+  JsonCursor(const nlohmann::json& value, const JsonCursor* parent, const char* key,
+             std::size_t index)
       : value_(value), parent_(parent), key_(key), index_(index) {}
 
   [[nodiscard]] std::string path() const {
@@ -86,7 +89,7 @@ class JsonCursor {
 
   const nlohmann::json& value_;
   const JsonCursor* parent_ = nullptr;
-  const char* key_ = nullptr;   // of an object's member; else `index_` in a list
+  const char* key_ = nullptr;  // of an object's member; else `index_` in a list
   std::size_t index_ = 0;
 };
 

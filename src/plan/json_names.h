@@ -15,13 +15,16 @@ namespace lowwater {
 template <typename Enum>
 constexpr auto enum_names() {
   if constexpr (std::is_same_v<Enum, Space>) {
-    return std::array<std::string_view, 6>{"arena", "constant", "weight", "input", "output", "host"};
+    return std::array<std::string_view, 6>{"arena", "constant", "weight",
+                                           "input", "output",   "host"};
   } else if constexpr (std::is_same_v<Enum, BufferKind>) {
-    return std::array<std::string_view, 6>{"value", "temporary", "weight", "input", "output", "staging"};
+    return std::array<std::string_view, 6>{"value", "temporary", "weight",
+                                           "input", "output",    "staging"};
   } else if constexpr (std::is_same_v<Enum, TypeKind>) {
     return std::array<std::string_view, 4>{"tensor", "int", "real", "bool"};
   } else if constexpr (std::is_same_v<Enum, MemoryFormat>) {
-    return std::array<std::string_view, 4>{"contiguous", "channels_last", "channels_last_3d", "preserve"};
+    return std::array<std::string_view, 4>{"contiguous", "channels_last", "channels_last_3d",
+                                           "preserve"};
   } else if constexpr (std::is_same_v<Enum, Layout>) {
     return std::array<std::string_view, 1>{"strided"};
   } else {

@@ -13,12 +13,14 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;   // sums of two stay exact
+constexpr std::int64_t kMaxBytes = std::int64_t{1} << 60;  // sums of two stay exact
 constexpr std::size_t kMaxRank = 64;
-constexpr int kMaxDepth = 16;                               // of nested loops
+constexpr int kMaxDepth = 16;  // of nested loops
 
 Bytes read_bytes(const JsonCursor& at) { return at.integer(0, kMaxBytes); }
-std::int32_t read_int32(const JsonCursor& at, std::int32_t min) { return static_cast<std::int32_t>(at.integer(min, INT32_MAX)); }
+std::int32_t read_int32(const JsonCursor& at, std::int32_t min) {
+  return static_cast<std::int32_t>(at.integer(min, INT32_MAX));
+}
 
 template <typename Enum>
 Enum read_enum(const JsonCursor& at) {
@@ -46,7 +48,8 @@ class Reader {
     read_header();
     buffers_ = count("buffers");
     slots_ = count("slots");
-    root_.at("buffers").each([&](const JsonCursor& at) { program_.buffers.push_back(read_buffer(at)); });
+    root_.at("buffers").each(
+        [&](const JsonCursor& at) { program_.buffers.push_back(read_buffer(at)); });
     root_.at("slots").each([&](const JsonCursor& at) { program_.slots.push_back(read_slot(at)); });
     program_.inputs = read_slots(root_.at("inputs"));
     program_.outputs = read_slots(root_.at("outputs"));
@@ -72,7 +75,8 @@ class Reader {
     program_.events = read_int32(root_.at("events"), 0);
     program_.loops = read_integers(root_.at("loops"), 1, INT32_MAX);
     program_.stream_names.clear();
-    root_.at("streams").each([&](const JsonCursor& at) { program_.stream_names.push_back(at.text()); });
+    root_.at("streams").each(
+        [&](const JsonCursor& at) { program_.stream_names.push_back(at.text()); });
   }
 
   Buffer read_buffer(const JsonCursor& at) const {
@@ -85,7 +89,8 @@ class Reader {
     if (const auto begin = at.find("begin")) buffer.begin = begin->integer(0, kMaxBytes);
     if (const auto end = at.find("end")) buffer.end = end->integer(buffer.begin, kMaxBytes);
     // Earlier buffers only: chains cannot be circles.
-    if (const auto shares = at.find("shares")) buffer.shares = shares->id(kNone, program_.buffers.size());
+    if (const auto shares = at.find("shares"))
+      buffer.shares = shares->id(kNone, program_.buffers.size());
     if (const auto value = at.find("value")) buffer.value = read_int32(*value, kNone);
     if (const auto node = at.find("node")) buffer.node = read_int32(*node, kNone);
     return buffer;
@@ -101,7 +106,8 @@ class Reader {
     slot.meta = read_meta(at);
     if (const auto strides = at.find("loop_strides")) {
       strides->each([&](const JsonCursor& item) {
-        slot.loop_strides.push_back({item.at("loop").id(0, program_.loops.size()), item.at("stride").integer(-kMaxBytes, kMaxBytes)});
+        slot.loop_strides.push_back({item.at("loop").id(0, program_.loops.size()),
+                                     item.at("stride").integer(-kMaxBytes, kMaxBytes)});
       });
     }
     return slot;
@@ -125,7 +131,7 @@ class Reader {
     std::int64_t numel = element_size(meta.dtype), last = meta.storage_offset, step = 0;
     bool overflow = false;
     for (std::size_t i = 0; i < meta.sizes.size(); ++i) {
-      if (meta.sizes[i] == 0) continue;   // the product of the others still has to fit
+      if (meta.sizes[i] == 0) continue;  // the product of the others still has to fit
       overflow |= __builtin_mul_overflow(numel, meta.sizes[i], &numel);
       overflow |= __builtin_mul_overflow(meta.sizes[i] - 1, meta.strides[i], &step);
       overflow |= __builtin_add_overflow(last, step, &last);
@@ -155,7 +161,8 @@ class Reader {
     if (const auto slot = at.find("slot")) return Ref{slot->id(kNone, slots_)};
     if (const auto slots = at.find("slots")) return RefList{read_refs(*slots)};
     if (const auto mixed = at.find("mixed")) {
-      return MixedInts{read_integers(mixed->at("values"), INT64_MIN, INT64_MAX), read_refs(mixed->at("slots"))};
+      return MixedInts{read_integers(mixed->at("values"), INT64_MIN, INT64_MAX),
+                       read_refs(mixed->at("slots"))};
     }
     if (const auto number = at.find("number")) return read_number(*number);
     if (const auto real = at.find("real")) return real->real();
@@ -196,8 +203,12 @@ class Reader {
     return {read_complex(at.at("complex"))};
   }
 
-  std::int32_t read_stream(const JsonCursor& at) const { return at.at("stream").id(0, program_.stream_names.size()); }
-  EventId read_event(const JsonCursor& at) const { return at.at("event").id(0, static_cast<std::size_t>(program_.events)); }
+  std::int32_t read_stream(const JsonCursor& at) const {
+    return at.at("stream").id(0, program_.stream_names.size());
+  }
+  EventId read_event(const JsonCursor& at) const {
+    return at.at("event").id(0, static_cast<std::size_t>(program_.events));
+  }
 
   Launch read_launch(const JsonCursor& at) const {
     Launch launch;
@@ -205,7 +216,8 @@ class Reader {
     launch.op = at.at("op").text();
     at.at("args").each([&](const JsonCursor& item) { launch.args.push_back(read_arg(item)); });
     launch.outputs = read_slots(at.at("outputs"));
-    at.at("script").each([&](const JsonCursor& item) { launch.script.push_back(read_event_of_script(item)); });
+    at.at("script").each(
+        [&](const JsonCursor& item) { launch.script.push_back(read_event_of_script(item)); });
     if (const auto variant = at.find("variant")) launch.variant = variant->text();
     if (const auto guard = at.find("guard")) launch.guard = guard->id(kNone, slots_);
     if (const auto when = at.find("guard_when")) launch.guard_when = when->boolean();
@@ -224,17 +236,21 @@ class Reader {
     loop.loop = at.at("loop").id(0, program_.loops.size());
     const std::int64_t trips = program_.loops[static_cast<std::size_t>(loop.loop)];
     loop.trips = at.at("trips").integer(trips, trips);
-    at.at("bodies").each([&](const JsonCursor& item) { loop.bodies.push_back(read_steps(item, depth + 1)); });
+    at.at("bodies").each(
+        [&](const JsonCursor& item) { loop.bodies.push_back(read_steps(item, depth + 1)); });
     const JsonCursor classes = at.at("class_of");
-    classes.each([&](const JsonCursor& item) { loop.class_of.push_back(item.id(0, loop.bodies.size())); });
-    if (static_cast<std::int64_t>(loop.class_of.size()) != loop.trips) classes.fail("expected one class for each trip");
+    classes.each(
+        [&](const JsonCursor& item) { loop.class_of.push_back(item.id(0, loop.bodies.size())); });
+    if (static_cast<std::int64_t>(loop.class_of.size()) != loop.trips)
+      classes.fail("expected one class for each trip");
     return loop;
   }
 
   Step read_step(const JsonCursor& at, int depth) const {
     const std::string& step = at.at("step").text();
     if (step == "launch") return read_launch(at);
-    if (step == "copy") return Copy{at.at("from").id(0, slots_), at.at("to").id(0, slots_), read_stream(at)};
+    if (step == "copy")
+      return Copy{at.at("from").id(0, slots_), at.at("to").id(0, slots_), read_stream(at)};
     if (step == "record") return RecordEvent{read_event(at), read_stream(at)};
     if (step == "wait") return WaitEvent{read_event(at), read_stream(at)};
     if (step == "release") return Release{at.at("buffer").id(0, buffers_)};
@@ -253,7 +269,7 @@ class Reader {
 
   const JsonCursor& root_;
   Program program_;
-  std::size_t buffers_ = 0, slots_ = 0;   // how many there will be
+  std::size_t buffers_ = 0, slots_ = 0;  // how many there will be
 };
 
 }  // namespace

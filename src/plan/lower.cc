@@ -45,13 +45,18 @@ SlotId Lowering::add_view(BufferId id, TensorMeta meta, ValueId value, bool dyna
   meta.storage_bytes = buffer(id).size;
   Buffer& home = buffer(id);
   if (home.value == kNone) home.value = value;
-  return add_slot({.buffer = id, .meta = std::move(meta), .loop_strides = {}, .dynamic = dynamic, .value = value});
+  return add_slot({.buffer = id,
+                   .meta = std::move(meta),
+                   .loop_strides = {},
+                   .dynamic = dynamic,
+                   .value = value});
 }
 
 std::vector<std::int32_t> last_touches(const std::vector<Draft>& drafts, std::size_t buffers) {
   std::vector<std::int32_t> last(buffers, -1);
   for (std::size_t i = 0; i < drafts.size(); ++i) {
-    for (const BufferId id : drafts[i].touches) last[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(i);
+    for (const BufferId id : drafts[i].touches)
+      last[static_cast<std::size_t>(id)] = static_cast<std::int32_t>(i);
   }
   return last;
 }
@@ -67,7 +72,8 @@ Program lower(const Graph& graph, const WeightTable& weights, const Schedule& sc
   lowering.weight_slots.assign(weights.weights.size(), kNone);
 
   for (const NodeId node : schedule.once) lower_node(lowering, node, lowering.once);
-  if (!lowering.uploads.empty() || std::any_of(lowering.program.inputs.begin(), lowering.program.inputs.end(), [](SlotId slot) { return slot != kNone; })) {
+  const auto read = [](SlotId input) { return input != kNone; };
+  if (std::any_of(lowering.program.inputs.begin(), lowering.program.inputs.end(), read)) {
     throw Error(ErrorKind::internal, "a step that runs once per session reads an input");
   }
   lowering.once_buffers = lowering.program.buffers.size();

@@ -14,7 +14,7 @@ namespace {
 //   item: [b0.begin, b2.end)
 struct Timeline {
   std::vector<PackItem> items;
-  std::vector<std::pair<BufferId, std::size_t>> places;   // buffer, its item
+  std::vector<std::pair<BufferId, std::size_t>> places;  // buffer, its item
 };
 
 class TimelineBuilder {
@@ -56,7 +56,7 @@ class TimelineBuilder {
   }
 
   const Program& program_;
-  std::vector<std::size_t> item_of_;   // by BufferId
+  std::vector<std::size_t> item_of_;  // by BufferId
   Timeline timeline_;
 };
 
@@ -66,7 +66,8 @@ Timeline timeline(const Program& program, const std::vector<Step>& steps) {
 
 Packing place(Program& program, const std::vector<Step>& steps, double time_limit_ms) {
   const Timeline line = timeline(program, steps);
-  Packing packing = pack(line.items, {.alignment = program.alignment, .time_limit_ms = time_limit_ms});
+  Packing packing =
+      pack(line.items, {.alignment = program.alignment, .time_limit_ms = time_limit_ms});
   for (const auto& [buffer, item] : line.places) {
     program.buffers[static_cast<std::size_t>(buffer)].offset = packing.offsets[item];
   }

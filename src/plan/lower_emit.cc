@@ -42,14 +42,15 @@ class Emitter {
  private:
   void begin(BufferId id) {
     Buffer& buffer = l_.buffer(id);
-    if (buffer.space != Space::arena && buffer.space != Space::output) return;   // always lives
+    if (buffer.space != Space::arena && buffer.space != Space::output) return;  // always lives
     buffer.begin = now_;
     if (buffer.space == Space::output) results_.push_back(id);
-    if (buffer.shares != kNone) l_.buffer(buffer.shares).end = now_;   // from here on it is this buffer
+    if (buffer.shares != kNone)
+      l_.buffer(buffer.shares).end = now_;  // from here on it is this buffer
   }
 
   void run_script(const Launch& launch) {
-    std::vector<BufferId> open;   // temporaries not freed yet
+    std::vector<BufferId> open;  // temporaries not freed yet
     for (const ScriptEvent& event : launch.script) {
       const bool temporary = l_.buffer(event.buffer).kind == BufferKind::temporary;
       if (event.is_alloc) {
@@ -80,7 +81,8 @@ std::vector<Step> emit(Lowering& l, std::vector<Draft> drafts) {
     emitter.add(std::move(drafts[i].step));
     for (const BufferId id : touches) {
       const Buffer& buffer = l.buffer(id);
-      const bool dies = buffer.space == Space::arena && last[static_cast<std::size_t>(id)] == static_cast<std::int32_t>(i);
+      const bool dies = buffer.space == Space::arena &&
+                        last[static_cast<std::size_t>(id)] == static_cast<std::int32_t>(i);
       // Whose address was taken is released with its last successor.
       if (dies && l.shared_by[static_cast<std::size_t>(id)] == kNone) emitter.release(id);
     }

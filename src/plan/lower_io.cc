@@ -11,7 +11,9 @@ namespace lowwater {
 namespace {
 
 TensorMeta type_meta(const Type& type) {
-  return {type.dtype, type.sizes, type.strides.size() == type.sizes.size() ? type.strides : contiguous_strides(type.sizes), 0, 0};
+  return {type.dtype, type.sizes,
+          type.strides.size() == type.sizes.size() ? type.strides : contiguous_strides(type.sizes),
+          0, 0};
 }
 
 // The caller's tensor of flat input `position`: on the device, or in host memory.
@@ -25,7 +27,8 @@ SlotId caller_slot(Lowering& l, std::int32_t position) {
   }
   TensorMeta meta = type_meta(type);
   const Space space = l.options.io == IoPlace::host ? Space::host : Space::input;
-  const BufferId buffer = l.add_buffer({.space = space, .kind = BufferKind::input, .size = meta.extent_bytes(), .index = position});
+  const BufferId buffer = l.add_buffer(
+      {.space = space, .kind = BufferKind::input, .size = meta.extent_bytes(), .index = position});
   return slot = l.add_view(buffer, std::move(meta), value, type.dynamic);
 }
 
@@ -42,14 +45,22 @@ SlotId input_slot(Lowering& l, std::int32_t position) {
 
 SlotId weight_slot(Lowering& l, WeightId id, ValueId value) {
   SlotId& slot = l.weight_slots[static_cast<std::size_t>(id)];
-  if (slot != kNone) return slot;
+  if (slot != kNone) {
+    // First made as the target of a mutation, now read (two weights that swap).
+    if (l.slot(slot).value == kNone) l.slot(slot).value = value;
+    return slot;
+  }
   const Weight& weight = l.weights.weights[static_cast<std::size_t>(id)];
   BufferId& buffer = l.weight_buffers[static_cast<std::size_t>(weight.storage)];
   if (buffer == kNone) {
     const Bytes size = l.weights.storages[static_cast<std::size_t>(weight.storage)].size;
-    buffer = l.add_buffer({.space = Space::weight, .kind = BufferKind::weight, .size = size, .index = weight.storage});
+    buffer = l.add_buffer({.space = Space::weight,
+                           .kind = BufferKind::weight,
+                           .size = size,
+                           .index = weight.storage});
   }
-  return slot = l.add_view(buffer, {weight.dtype, weight.sizes, weight.strides, weight.storage_offset, 0}, value);
+  return slot = l.add_view(
+             buffer, {weight.dtype, weight.sizes, weight.strides, weight.storage_offset, 0}, value);
 }
 
 // Layout for a copy of `meta` in a buffer of its own: the same strides if they
@@ -108,15 +119,18 @@ void write_back(Lowering& l, const std::vector<Mutation>& writes) {
     if (overwritten) write.from = copy_out(l, write.from, {}, kCompute);
   }
   for (const Mutation& write : safe) {
-    l.steps.push_back({Copy{write.from, write.to, kCompute}, {l.buffer_of(write.from), l.buffer_of(write.to)}});
+    l.steps.push_back(
+        {Copy{write.from, write.to, kCompute}, {l.buffer_of(write.from), l.buffer_of(write.to)}});
   }
 }
 
 // May the caller have the storage that the steps wrote (device mode)?
 bool must_copy(Lowering& l, BufferId id, const std::vector<Mutation>& writes) {
   const Buffer& buffer = l.buffer(id);
-  if (buffer.space == Space::input) {   // a view of the caller's own tensor, unless it is about to change
-    return std::any_of(writes.begin(), writes.end(), [&](const Mutation& write) { return l.buffer_of(write.to) == id; });
+  if (buffer.space ==
+      Space::input) {  // a view of the caller's own tensor, unless it is about to change
+    return std::any_of(writes.begin(), writes.end(),
+                       [&](const Mutation& write) { return l.buffer_of(write.to) == id; });
   }
   return buffer.space == Space::weight || static_cast<std::size_t>(id) < l.once_buffers;
 }
@@ -133,7 +147,10 @@ void outputs_on_device(Lowering& l, const std::vector<std::pair<std::int32_t, Sl
     if (id == kNone) continue;
     if (must_copy(l, id, writes)) {
       auto [found, is_new] = copies.try_emplace(slot, kNone);
-      if (is_new) found->second = copy_out(l, slot, {.space = Space::output, .kind = BufferKind::output, .index = position}, kCompute);
+      if (is_new)
+        found->second = copy_out(
+            l, slot, {.space = Space::output, .kind = BufferKind::output, .index = position},
+            kCompute);
       result = found->second;
     } else if (Buffer& buffer = l.buffer(id); buffer.space == Space::arena) {
       buffer.space = Space::output;
@@ -151,7 +168,8 @@ void outputs_on_host(Lowering& l, const std::vector<std::pair<std::int32_t, Slot
   std::vector<BufferId> sources;
   const auto touch = [&](SlotId slot) {
     if (sources.empty()) order(l, l.steps, kCompute, kDownload);
-    sources.push_back(l.buffer_of(slot));
+    const BufferId source = l.buffer_of(slot);   // of several outputs: released once
+    if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
   };
   std::map<SlotId, SlotId> copies;
   for (const auto& [position, slot] : outputs) {
@@ -161,13 +179,16 @@ void outputs_on_host(Lowering& l, const std::vector<std::pair<std::int32_t, Slot
     auto [found, is_new] = copies.try_emplace(slot, kNone);
     if (is_new) {
       touch(slot);
-      found->second = copy_out(l, slot, {.space = Space::host, .kind = BufferKind::output, .index = position}, kDownload);
+      found->second =
+          copy_out(l, slot, {.space = Space::host, .kind = BufferKind::output, .index = position},
+                   kDownload);
     }
     result = found->second;
   }
   for (const Mutation& write : to_caller) {
     touch(write.from);
-    l.steps.push_back({Copy{write.from, write.to, kDownload}, {l.buffer_of(write.from), l.buffer_of(write.to)}});
+    l.steps.push_back(
+        {Copy{write.from, write.to, kDownload}, {l.buffer_of(write.from), l.buffer_of(write.to)}});
   }
   if (!sources.empty()) order(l, l.steps, kDownload, kCompute, std::move(sources));
   write_back(l, writes);
@@ -182,12 +203,13 @@ SlotId value_slot(Lowering& l, ValueId id) {
   if (value.kind == ValueKind::node) {
     throw Error(ErrorKind::internal, "%" + value.name + " is read before it is made", "lowering");
   }
-  slot = value.kind == ValueKind::input ? input_slot(l, value.index) : weight_slot(l, value.index, id);
+  slot =
+      value.kind == ValueKind::input ? input_slot(l, value.index) : weight_slot(l, value.index, id);
   return slot;
 }
 
 void lower_outputs(Lowering& l) {
-  std::vector<std::pair<std::int32_t, SlotId>> outputs;   // flat position and slot
+  std::vector<std::pair<std::int32_t, SlotId>> outputs;  // flat position and slot
   for (std::size_t i = 0; i < l.graph.outputs.size(); ++i) {
     const Output& output = l.graph.outputs[i];
     const auto* ref = std::get_if<Ref>(&output.value);

@@ -30,7 +30,8 @@ Arg bind_arg(Lowering& l, const Arg& arg) {
 // By number in spec.tensors: the slot that the instance reads.
 std::vector<SlotId> operand_slots(Lowering& l, const Node& node) {
   std::vector<SlotId> slots;
-  for (const ValueId value : tensor_operands(l.graph, node, l.facts.values)) slots.push_back(value_slot(l, value));
+  for (const ValueId value : tensor_operands(l.graph, node, l.facts.values))
+    slots.push_back(value_slot(l, value));
   return slots;
 }
 
@@ -38,7 +39,7 @@ struct Instance {
   NodeId id;
   const Node& node;
   const StepRecord& record;
-  std::vector<SlotId> operands;   // by number in spec.tensors
+  std::vector<SlotId> operands;  // by number in spec.tensors
   Launch launch;
 };
 
@@ -50,7 +51,8 @@ bool visible(const Instance& call, std::size_t output) {
 bool is_view(Lowering& l, const Instance& call) {
   const Node& node = call.node;
   if (node.barrier || node.guard != kNone || is_scalar_op(node.op)) return false;
-  if (!call.record.events.empty() || l.facts.specs[static_cast<std::size_t>(call.id)].worst_case) return false;
+  if (!call.record.events.empty() || l.facts.specs[static_cast<std::size_t>(call.id)].worst_case)
+    return false;
   if (has_bits(node.op)) return false;
   for (const SlotId operand : call.operands) {
     if (operand != kNone && l.slot(operand).dynamic) return false;
@@ -58,7 +60,9 @@ bool is_view(Lowering& l, const Instance& call) {
   bool any = false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     if (!visible(call, i) || call.record.outputs[i].home == OutputHome::absent) continue;
-    if (call.record.outputs[i].home != OutputHome::alias || l.graph.value(node.outputs[i]).type.dynamic) return false;
+    if (call.record.outputs[i].home != OutputHome::alias ||
+        l.graph.value(node.outputs[i]).type.dynamic)
+      return false;
     any = true;
   }
   return any;
@@ -81,9 +85,11 @@ std::vector<BufferId> make_script(Lowering& l, Instance& call) {
       const bool value = id < keeps.size() && keeps[id];
       if (buffers.size() <= id) buffers.resize(id + 1, kNone);
       buffers[id] = l.add_buffer({.kind = value ? BufferKind::value : BufferKind::temporary,
-                                  .size = event.size, .node = call.id});
+                                  .size = event.size,
+                                  .node = call.id});
     } else if (id >= buffers.size()) {
-      throw Error(ErrorKind::internal, "its record frees what it did not allocate", l.graph.where(call.id));
+      throw Error(ErrorKind::internal, "its record frees what it did not allocate",
+                  l.graph.where(call.id));
     }
     call.launch.script.push_back({event.is_alloc, buffers[id], event.size});
   }
@@ -91,22 +97,28 @@ std::vector<BufferId> make_script(Lowering& l, Instance& call) {
 }
 
 // The slot of output `i`; kNone if it is absent or nobody sees it.
-SlotId make_output(Lowering& l, const Instance& call, const std::vector<BufferId>& allocated, std::size_t i) {
+SlotId make_output(Lowering& l, const Instance& call, const std::vector<BufferId>& allocated,
+                   std::size_t i) {
   if (!visible(call, i)) return kNone;
   const ValueId value = call.node.outputs[i];
   const Type& type = l.graph.value(value).type;
-  if (type.kind != TypeKind::tensor) return l.add_slot({.kind = type.kind, .meta = {}, .loop_strides = {}, .value = value});
-  if (i >= call.record.outputs.size()) throw Error(ErrorKind::internal, "its record lacks an output", l.graph.where(call.id));
+  if (type.kind != TypeKind::tensor)
+    return l.add_slot({.kind = type.kind, .meta = {}, .loop_strides = {}, .value = value});
+  if (i >= call.record.outputs.size())
+    throw Error(ErrorKind::internal, "its record lacks an output", l.graph.where(call.id));
   const StepOutput& output = call.record.outputs[i];
   const auto source = static_cast<std::size_t>(output.source);
   if (output.home == OutputHome::fresh) {
     BufferId home = source < allocated.size() ? allocated[source] : kNone;
-    if (home == kNone) home = l.add_buffer({.node = call.id});   // no elements: nothing was allocated
+    if (home == kNone)
+      home = l.add_buffer({.node = call.id});  // no elements: nothing was allocated
     return l.add_view(home, output.meta, value, type.dynamic);
   }
   if (output.home == OutputHome::alias) {
     const SlotId base = source < call.operands.size() ? call.operands[source] : kNone;
-    if (base == kNone) throw Error(ErrorKind::internal, "its record aliases an operand that is absent", l.graph.where(call.id));
+    if (base == kNone)
+      throw Error(ErrorKind::internal, "its record aliases an operand that is absent",
+                  l.graph.where(call.id));
     const bool bits = has_bits(call.node.op);
     // The record's offset is relative to a normalised storage, the facts' is not.
     const TensorMeta& meta = l.facts.values[static_cast<std::size_t>(value)].meta;
@@ -118,13 +130,16 @@ SlotId make_output(Lowering& l, const Instance& call, const std::vector<BufferId
 std::vector<BufferId> touched_buffers(Lowering& l, const Launch& launch) {
   std::vector<BufferId> touches;
   const auto touch = [&](BufferId id) {
-    if (id != kNone && std::find(touches.begin(), touches.end(), id) == touches.end()) touches.push_back(id);
+    if (id != kNone && std::find(touches.begin(), touches.end(), id) == touches.end())
+      touches.push_back(id);
   };
-  for (const Arg& arg : launch.args) for_each_ref(arg, [&](const Ref& ref) { touch(l.buffer_of(ref.id)); });
+  for (const Arg& arg : launch.args)
+    for_each_ref(arg, [&](const Ref& ref) { touch(l.buffer_of(ref.id)); });
   touch(l.buffer_of(launch.guard));
   for (const SlotId output : launch.outputs) touch(l.buffer_of(output));
   for (const ScriptEvent& event : launch.script) {
-    if (l.buffer(event.buffer).kind != BufferKind::temporary) touch(event.buffer);   // also outputs nobody sees
+    if (l.buffer(event.buffer).kind != BufferKind::temporary)
+      touch(event.buffer);  // also outputs nobody sees
   }
   return touches;
 }
@@ -132,7 +147,8 @@ std::vector<BufferId> touched_buffers(Lowering& l, const Launch& launch) {
 void check_nothing_missing(Lowering& l, const Instance& call) {
   if (call.record.outputs.size() < call.node.outputs.size() && !is_scalar_op(call.node.op)) {
     throw Error(ErrorKind::internal,
-                fmt::format("its record has {} outputs, the operator {}", call.record.outputs.size(), call.node.outputs.size()),
+                fmt::format("its record has {} outputs, the operator {}",
+                            call.record.outputs.size(), call.node.outputs.size()),
                 l.graph.where(call.id));
   }
 }
@@ -140,7 +156,8 @@ void check_nothing_missing(Lowering& l, const Instance& call) {
 }  // namespace
 
 bool has_bits(std::string_view op) {
-  static constexpr std::array<std::string_view, 3> kBitViews = {"aten::_conj", "aten::conj", "aten::_neg_view"};
+  static constexpr std::array<std::string_view, 3> kBitViews = {"aten::_conj", "aten::conj",
+                                                                "aten::_neg_view"};
   return std::find(kBitViews.begin(), kBitViews.end(), op) != kBitViews.end();
 }
 

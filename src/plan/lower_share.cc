@@ -8,9 +8,7 @@
 namespace lowwater {
 namespace {
 
-bool same_view(const Slot& a, const Slot& b) {
-  return a.buffer == b.buffer && a.meta == b.meta;
-}
+bool same_view(const Slot& a, const Slot& b) { return a.buffer == b.buffer && a.meta == b.meta; }
 
 // The slot is its whole buffer, without gaps.
 bool fills_buffer(Lowering& l, const Slot& slot) {
@@ -24,9 +22,11 @@ bool read_only_so(Lowering& l, const Launch& launch, SlotId operand, std::uint32
   const Slot& wanted = l.slot(operand);
   bool alone = launch.guard == kNone;
   for (std::size_t i = 0; i < launch.args.size(); ++i) {
-    const bool direct = std::holds_alternative<Ref>(launch.args[i]) && i < 32 && ((mask >> i) & 1U) != 0;
+    const bool direct =
+        std::holds_alternative<Ref>(launch.args[i]) && i < 32 && ((mask >> i) & 1U) != 0;
     for_each_ref(launch.args[i], [&](const Ref& ref) {
-      if (l.buffer_of(ref.id) == wanted.buffer && !(direct && same_view(l.slot(ref.id), wanted))) alone = false;
+      if (l.buffer_of(ref.id) == wanted.buffer && !(direct && same_view(l.slot(ref.id), wanted)))
+        alone = false;
     });
   }
   return alone;
@@ -45,20 +45,28 @@ bool in_arena(const Buffer& buffer) {
 }
 
 // The operand whose address output 0 of draft `index` may take; kNone if none.
-BufferId shareable(Lowering& l, const Launch& launch, std::int32_t index, const std::vector<std::int32_t>& last) {
+BufferId shareable(Lowering& l, const Launch& launch, std::int32_t index,
+                   const std::vector<std::int32_t>& last) {
   const OpRow* row = find_op(launch.op);
-  if (row == nullptr || row->share_mask == 0 || launch.outputs.empty() || launch.outputs[0] == kNone) return kNone;
+  if (row == nullptr || row->share_mask == 0 || launch.outputs.empty() ||
+      launch.outputs[0] == kNone)
+    return kNone;
   if (l.graph.node(launch.node).barrier) return kNone;
   const Slot& out = l.slot(launch.outputs[0]);
-  if (out.buffer == kNone || !in_arena(l.buffer(out.buffer)) || l.buffer(out.buffer).node != launch.node) return kNone;
+  if (out.buffer == kNone || !in_arena(l.buffer(out.buffer)) ||
+      l.buffer(out.buffer).node != launch.node)
+    return kNone;
   if (!fills_buffer(l, out) || !only_first_output(l, launch, out.buffer)) return kNone;
   for (std::size_t i = 0; i < launch.args.size() && i < 32; ++i) {
     const auto* ref = std::get_if<Ref>(&launch.args[i]);
     if (((row->share_mask >> i) & 1U) == 0 || ref == nullptr || ref->id < 0) continue;
     const Slot& operand = l.slot(ref->id);
-    if (operand.buffer == kNone || operand.buffer == out.buffer || !in_arena(l.buffer(operand.buffer))) continue;
-    if (last[static_cast<std::size_t>(operand.buffer)] != index) continue;   // read again later
-    if (!fills_buffer(l, operand) || l.buffer(operand.buffer).size != l.buffer(out.buffer).size) continue;
+    if (operand.buffer == kNone || operand.buffer == out.buffer ||
+        !in_arena(l.buffer(operand.buffer)))
+      continue;
+    if (last[static_cast<std::size_t>(operand.buffer)] != index) continue;  // read again later
+    if (!fills_buffer(l, operand) || l.buffer(operand.buffer).size != l.buffer(out.buffer).size)
+      continue;
     if (operand.meta.dtype != out.meta.dtype || !same_layout(operand.meta, out.meta)) continue;
     if (read_only_so(l, launch, ref->id, row->share_mask)) return operand.buffer;
   }

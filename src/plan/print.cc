@@ -10,12 +10,18 @@
 namespace lowwater {
 namespace {
 
-std::string join(const std::vector<std::int64_t>& numbers) { return fmt::format("{}", fmt::join(numbers, ",")); }
+std::string join(const std::vector<std::int64_t>& numbers) {
+  return fmt::format("{}", fmt::join(numbers, ","));
+}
 
-std::string print_id(const char* prefix, std::int32_t id) { return id < 0 ? "-" : fmt::format("{}{}", prefix, id); }
+std::string print_id(const char* prefix, std::int32_t id) {
+  return id < 0 ? "-" : fmt::format("{}{}", prefix, id);
+}
 std::string print_slot(SlotId id) { return print_id("s", id); }
 
-std::string print_number(const std::complex<double>& z) { return fmt::format("({},{})", z.real(), z.imag()); }
+std::string print_number(const std::complex<double>& z) {
+  return fmt::format("({},{})", z.real(), z.imag());
+}
 
 struct ArgPrinter {
   std::string operator()(std::monostate) const { return "None"; }
@@ -29,7 +35,8 @@ struct ArgPrinter {
     std::string text;
     for (std::size_t i = 0; i < mixed.values.size(); ++i) {
       const bool known = i >= mixed.refs.size() || mixed.refs[i].id < 0;
-      text += (text.empty() ? "" : ",") + (known ? std::to_string(mixed.values[i]) : print_slot(mixed.refs[i].id));
+      text += (text.empty() ? "" : ",") +
+              (known ? std::to_string(mixed.values[i]) : print_slot(mixed.refs[i].id));
     }
     return "mixed[" + text + "]";
   }
@@ -47,10 +54,13 @@ struct ArgPrinter {
   std::string operator()(DeviceArg device) const { return std::string(enum_name(device)); }
   std::string operator()(const std::vector<bool>& values) const {
     std::string text;
-    for (const bool value : values) text += std::string(text.empty() ? "" : ",") + (value ? "True" : "False");
+    for (const bool value : values)
+      text += std::string(text.empty() ? "" : ",") + (value ? "True" : "False");
     return "[" + text + "]";
   }
-  std::string operator()(const std::vector<std::int64_t>& values) const { return "[" + join(values) + "]"; }
+  std::string operator()(const std::vector<std::int64_t>& values) const {
+    return "[" + join(values) + "]";
+  }
   std::string operator()(const std::vector<double>& values) const {
     std::string text;
     for (const double value : values) text += (text.empty() ? "" : ",") + (*this)(value);
@@ -66,7 +76,8 @@ std::string print_buffer(const Buffer& buffer) {
     text += fmt::format(" #{}", buffer.index);
   }
   text += fmt::format("  {} B  {}", buffer.size, enum_name(buffer.kind));
-  if (buffer.end > 0 || buffer.begin > 0) text += fmt::format("  [{},{})", buffer.begin, buffer.end);
+  if (buffer.end > 0 || buffer.begin > 0)
+    text += fmt::format("  [{},{})", buffer.begin, buffer.end);
   if (buffer.shares >= 0) text += fmt::format("  shares b{}", buffer.shares);
   if (buffer.value >= 0) text += fmt::format("  value {}", buffer.value);
   if (buffer.node >= 0) text += fmt::format("  node {}", buffer.node);
@@ -78,12 +89,15 @@ std::string print_slot_line(const Slot& slot) {
   if (slot.kind != TypeKind::tensor) {
     text = enum_name(slot.kind);
   } else {
-    text = fmt::format("{}  {}[{}]", print_id("b", slot.buffer), dtype_name(slot.meta.dtype), join(slot.meta.sizes));
-    if (slot.meta.strides != contiguous_strides(slot.meta.sizes)) text += fmt::format(" strides ({})", join(slot.meta.strides));
+    text = fmt::format("{}  {}[{}]", print_id("b", slot.buffer), dtype_name(slot.meta.dtype),
+                       join(slot.meta.sizes));
+    if (slot.meta.strides != contiguous_strides(slot.meta.sizes))
+      text += fmt::format(" strides ({})", join(slot.meta.strides));
     if (slot.meta.storage_offset != 0) text += fmt::format(" offset {}", slot.meta.storage_offset);
     if (slot.dynamic) text += " dynamic";
   }
-  for (const LoopStride& stride : slot.loop_strides) text += fmt::format(" +{} B per trip of loop {}", stride.stride, stride.loop);
+  for (const LoopStride& stride : slot.loop_strides)
+    text += fmt::format(" +{} B per trip of loop {}", stride.stride, stride.loop);
   if (slot.value >= 0) text += fmt::format("  value {}", slot.value);
   return text;
 }
@@ -111,19 +125,24 @@ class StepPrinter {
 
   std::string stream(std::int32_t id) const {
     const auto index = static_cast<std::size_t>(id);
-    return id >= 0 && index < program_.stream_names.size() ? program_.stream_names[index] : std::to_string(id);
+    return id >= 0 && index < program_.stream_names.size() ? program_.stream_names[index]
+                                                           : std::to_string(id);
   }
 
   void line(const std::string& content) { text_ += indent_ + content + "\n"; }
 
   void print(const Launch& launch) {
     std::string args, outputs, script;
-    for (const Arg& arg : launch.args) args += (args.empty() ? "" : ", ") + std::visit(ArgPrinter{}, arg);
-    for (const SlotId output : launch.outputs) outputs += (outputs.empty() ? "" : ", ") + print_slot(output);
+    for (const Arg& arg : launch.args)
+      args += (args.empty() ? "" : ", ") + std::visit(ArgPrinter{}, arg);
+    for (const SlotId output : launch.outputs)
+      outputs += (outputs.empty() ? "" : ", ") + print_slot(output);
     for (const ScriptEvent& event : launch.script) {
-      script += event.is_alloc ? fmt::format(" +b{}:{}", event.buffer, event.size) : fmt::format(" -b{}", event.buffer);
+      script += event.is_alloc ? fmt::format(" +b{}:{}", event.buffer, event.size)
+                               : fmt::format(" -b{}", event.buffer);
     }
-    std::string text = fmt::format("launch  {}({}) -> {}", launch.op, args, outputs.empty() ? "nothing" : outputs);
+    std::string text =
+        fmt::format("launch  {}({}) -> {}", launch.op, args, outputs.empty() ? "nothing" : outputs);
     if (!script.empty()) text += "  {" + script + " }";
     if (launch.variant != "aten") text += "  variant " + launch.variant;
     if (launch.guard >= 0) text += fmt::format("  if s{} is {}", launch.guard, launch.guard_when);
@@ -133,16 +152,22 @@ class StepPrinter {
     line(text);
   }
   void print(const Copy& copy) {
-    line(fmt::format("copy    {} -> {}  on {}", print_slot(copy.from), print_slot(copy.to), stream(copy.stream)));
+    line(fmt::format("copy    {} -> {}  on {}", print_slot(copy.from), print_slot(copy.to),
+                     stream(copy.stream)));
   }
-  void print(const RecordEvent& step) { line(fmt::format("record  e{}  on {}", step.event, stream(step.stream))); }
-  void print(const WaitEvent& step) { line(fmt::format("wait    e{}  on {}", step.event, stream(step.stream))); }
+  void print(const RecordEvent& step) {
+    line(fmt::format("record  e{}  on {}", step.event, stream(step.stream)));
+  }
+  void print(const WaitEvent& step) {
+    line(fmt::format("wait    e{}  on {}", step.event, stream(step.stream)));
+  }
   void print(const Release& step) { line(fmt::format("release {}", print_id("b", step.buffer))); }
   void print(const std::vector<LoopStep>&) {}
 
   void print(const LoopStep& loop, std::size_t depth) {
     const std::string indent(depth * 2, ' ');
-    text_ += fmt::format("{}loop {}, {} trips, classes {}\n", indent, loop.loop, loop.trips, fmt::join(loop.class_of, " "));
+    text_ += fmt::format("{}loop {}, {} trips, classes {}\n", indent, loop.loop, loop.trips,
+                         fmt::join(loop.class_of, " "));
     for (std::size_t i = 0; i < loop.bodies.size(); ++i) {
       text_ += fmt::format("{}class {}\n", indent, i);
       print(loop.bodies[i], depth + 1);
@@ -162,16 +187,19 @@ std::string print_slots(const std::vector<SlotId>& slots) {
 }  // namespace
 
 std::string print_program(const Program& program) {
-  std::string text = fmt::format("alignment {}  arena {}  once {}  constants {}  events {}\n", program.alignment,
-                                 program.arena_bytes, program.once_arena_bytes, program.constant_bytes, program.events);
+  std::string text = fmt::format("alignment {}  arena {}  once {}  constants {}  events {}\n",
+                                 program.alignment, program.arena_bytes, program.once_arena_bytes,
+                                 program.constant_bytes, program.events);
   text += fmt::format("streams {}\n", fmt::join(program.stream_names, " "));
   if (!program.loops.empty()) text += fmt::format("loops {}\n", fmt::join(program.loops, " "));
   text += "inputs " + print_slots(program.inputs);
   text += "outputs" + print_slots(program.outputs);
   text += "buffers\n";
-  for (std::size_t i = 0; i < program.buffers.size(); ++i) text += fmt::format("  b{}  {}\n", i, print_buffer(program.buffers[i]));
+  for (std::size_t i = 0; i < program.buffers.size(); ++i)
+    text += fmt::format("  b{}  {}\n", i, print_buffer(program.buffers[i]));
   text += "slots\n";
-  for (std::size_t i = 0; i < program.slots.size(); ++i) text += fmt::format("  s{}  {}\n", i, print_slot_line(program.slots[i]));
+  for (std::size_t i = 0; i < program.slots.size(); ++i)
+    text += fmt::format("  s{}  {}\n", i, print_slot_line(program.slots[i]));
   if (!program.once.empty()) text += "once\n" + StepPrinter(program).run(program.once);
   text += "steps\n" + StepPrinter(program).run(program.steps);
   return text;

@@ -55,7 +55,8 @@ std::vector<bool> needed_nodes(const Graph& graph) {
   std::vector<bool> value_needed(graph.values.size(), false);
   std::vector<bool> node_needed(graph.nodes.size(), false);
   for (const Output& output : graph.outputs) {
-    for_each_ref(output.value, [&](const Ref& ref) { value_needed[static_cast<std::size_t>(ref.id)] = true; });
+    for_each_ref(output.value,
+                 [&](const Ref& ref) { value_needed[static_cast<std::size_t>(ref.id)] = true; });
   }
   for (std::size_t i = graph.nodes.size(); i-- > 0;) {
     const Node& node = graph.nodes[i];
@@ -65,7 +66,8 @@ std::vector<bool> needed_nodes(const Graph& graph) {
     }
     if (!needed) continue;
     node_needed[i] = true;
-    for (const ValueId input : node_inputs(node)) value_needed[static_cast<std::size_t>(input)] = true;
+    for (const ValueId input : node_inputs(node))
+      value_needed[static_cast<std::size_t>(input)] = true;
   }
   return node_needed;
 }
@@ -89,11 +91,12 @@ std::vector<NodeId> flat_order(const Schedule& schedule) {
 }
 
 std::string print_loop(const Graph& graph, const Loop& loop) {
-  const bool known = loop.axis_value >= 0 &&
-                     static_cast<std::size_t>(loop.axis_value) < graph.values.size() &&
-                     loop.axis >= 0 && loop.tile > 0 &&
-                     static_cast<std::size_t>(loop.axis) < graph.value(loop.axis_value).type.sizes.size();
-  if (!known) return fmt::format("loop  axis {} of value {}, tile {}", loop.axis, loop.axis_value, loop.tile);
+  const bool known =
+      loop.axis_value >= 0 && static_cast<std::size_t>(loop.axis_value) < graph.values.size() &&
+      loop.axis >= 0 && loop.tile > 0 &&
+      static_cast<std::size_t>(loop.axis) < graph.value(loop.axis_value).type.sizes.size();
+  if (!known)
+    return fmt::format("loop  axis {} of value {}, tile {}", loop.axis, loop.axis_value, loop.tile);
   const Value& value = graph.value(loop.axis_value);
   const std::int64_t extent = value.type.sizes[static_cast<std::size_t>(loop.axis)];
   const std::int64_t tiles = (extent + loop.tile - 1) / loop.tile;

@@ -13,8 +13,12 @@ namespace {
 class Checker {
  public:
   Checker(const Graph& graph, const std::vector<bool>& random)
-      : graph_(graph), random_(random), runs_(graph.nodes.size(), 0), made_(graph.values.size(), false) {
-    for (std::size_t i = 0; i < graph.values.size(); ++i) made_[i] = graph.values[i].kind == ValueKind::weight;
+      : graph_(graph),
+        random_(random),
+        runs_(graph.nodes.size(), 0),
+        made_(graph.values.size(), false) {
+    for (std::size_t i = 0; i < graph.values.size(); ++i)
+      made_[i] = graph.values[i].kind == ValueKind::weight;
   }
 
   std::vector<std::string> run(const Schedule& schedule) {
@@ -70,7 +74,8 @@ class Checker {
     }
     const std::int64_t extent = value.type.sizes[static_cast<std::size_t>(loop.axis)];
     if (loop.tile < 1 || loop.tile > extent) {
-      report("a loop cuts axis {} of %{} in tiles of {}; its extent is {}", loop.axis, value.name, loop.tile, extent);
+      report("a loop cuts axis {} of %{} in tiles of {}; its extent is {}", loop.axis, value.name,
+             loop.tile, extent);
     }
   }
 
@@ -93,15 +98,20 @@ class Checker {
     }
   }
 
-  bool is_random(NodeId id) const { return !random_.empty() && random_[static_cast<std::size_t>(id)]; }
+  bool is_random(NodeId id) const {
+    return !random_.empty() && random_[static_cast<std::size_t>(id)];
+  }
 
   // What must run exactly once, whole, in the order of the graph.
   void check_ordered(NodeId id) {
     const char* what = graph_.node(id).barrier ? "a barrier" : "random";
-    if (in_once_) report("{} is {} and stands among the steps that run once per session", name(id), what);
+    if (in_once_)
+      report("{} is {} and stands among the steps that run once per session", name(id), what);
     if (depth_ > 0) report("{} is {} and stands inside a loop", name(id), what);
-    if (runs_[static_cast<std::size_t>(id)] > 1) report("{} is {} and runs more than once", name(id), what);
-    if (id < last_ordered_) report("{} is {} and runs after {}", name(id), what, name(last_ordered_));
+    if (runs_[static_cast<std::size_t>(id)] > 1)
+      report("{} is {} and runs more than once", name(id), what);
+    if (id < last_ordered_)
+      report("{} is {} and runs after {}", name(id), what, name(last_ordered_));
     last_ordered_ = id;
   }
 
@@ -119,19 +129,20 @@ class Checker {
   void check_complete() {
     const std::vector<bool> needed = needed_nodes(graph_);
     for (std::size_t i = 0; i < needed.size(); ++i) {
-      if (needed[i] && runs_[i] == 0) report("{} is needed and absent", name(static_cast<NodeId>(i)));
+      if (needed[i] && runs_[i] == 0)
+        report("{} is needed and absent", name(static_cast<NodeId>(i)));
     }
   }
 
   const Graph& graph_;
   const std::vector<bool>& random_;
-  std::vector<int> runs_;      // by NodeId: how often it ran so far
-  std::vector<bool> made_;     // by ValueId: has an instance
+  std::vector<int> runs_;   // by NodeId: how often it ran so far
+  std::vector<bool> made_;  // by ValueId: has an instance
   bool in_once_ = false;
   int depth_ = 0;
   NodeId last_ordered_ = kNone;
   NodeId last_barrier_ = kNone;
-  NodeId furthest_ = kNone;    // the largest node that ran in the body
+  NodeId furthest_ = kNone;  // the largest node that ran in the body
   std::vector<std::string> problems_;
 };
 

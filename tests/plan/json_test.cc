@@ -22,18 +22,57 @@ Program rich_program() {
                      {.size = 64, .offset = 128, .begin = 4, .end = 9, .shares = 1},
                      {.space = Space::host, .kind = BufferKind::staging, .size = 64, .index = 2}};
   program.loops = {3};
-  program.slots = {{.buffer = 0, .meta = {DType::f32, {4, 4}, {4, 1}, 0, 64}, .loop_strides = {{0, 16}}, .value = 0},
-                   {.buffer = 1, .meta = {DType::bf16, {2, 2}, {1, 2}, 3, 64}, .loop_strides = {}, .dynamic = true, .value = 1},
+  program.slots = {{.buffer = 0,
+                    .meta = {DType::f32, {4, 4}, {4, 1}, 0, 64},
+                    .loop_strides = {{0, 16}},
+                    .value = 0},
+                   {.buffer = 1,
+                    .meta = {DType::bf16, {2, 2}, {1, 2}, 3, 64},
+                    .loop_strides = {},
+                    .dynamic = true,
+                    .value = 1},
                    {.kind = TypeKind::integer, .meta = {}, .loop_strides = {}}};
-  Launch launch{.node = 7, .op = "aten::all", .args = {}, .outputs = {1, kNone}, .script = {{true, 1, 60}, {false, 1, 0}},
-                .variant = "capped", .guard = 2, .guard_when = false, .stream = 1, .ms = 0.1};
+  Launch launch{.node = 7,
+                .op = "aten::all",
+                .args = {},
+                .outputs = {1, kNone},
+                .script = {{true, 1, 60}, {false, 1, 0}},
+                .variant = "capped",
+                .guard = 2,
+                .guard_when = false,
+                .stream = 1,
+                .ms = 0.1};
   const double infinity = std::numeric_limits<double>::infinity();
-  launch.args = {std::monostate{}, Ref{0}, RefList{{{1}, {kNone}}}, RefList{}, MixedInts{{2, 8}, {{kNone}, {2}}},
-                 WrappedNumber{true}, WrappedNumber{std::int64_t{3}}, WrappedNumber{3.0}, WrappedNumber{std::complex<double>{1, -2}},
-                 true, std::int64_t{-5}, INT64_MIN, INT64_MAX, 5.0, -0.0, 1e-300, infinity, -infinity, std::complex<double>{infinity, 0.5},
-                 std::string("\"text\" \n"), DType::f8_e5m2, MemoryFormat::channels_last_3d, Layout::strided,
-                 DeviceArg::plan_device, DeviceArg::host, std::vector<bool>{true, false}, std::vector<std::int64_t>{},
-                 std::vector<std::int64_t>{1, -2}, std::vector<double>{}, std::vector<double>{0.1, -infinity}};
+  launch.args = {std::monostate{},
+                 Ref{0},
+                 RefList{{{1}, {kNone}}},
+                 RefList{},
+                 MixedInts{{2, 8}, {{kNone}, {2}}},
+                 WrappedNumber{true},
+                 WrappedNumber{std::int64_t{3}},
+                 WrappedNumber{3.0},
+                 WrappedNumber{std::complex<double>{1, -2}},
+                 true,
+                 std::int64_t{-5},
+                 INT64_MIN,
+                 INT64_MAX,
+                 5.0,
+                 -0.0,
+                 1e-300,
+                 infinity,
+                 -infinity,
+                 std::complex<double>{infinity, 0.5},
+                 std::string("\"text\" \n"),
+                 DType::f8_e5m2,
+                 MemoryFormat::channels_last_3d,
+                 Layout::strided,
+                 DeviceArg::plan_device,
+                 DeviceArg::host,
+                 std::vector<bool>{true, false},
+                 std::vector<std::int64_t>{},
+                 std::vector<std::int64_t>{1, -2},
+                 std::vector<double>{},
+                 std::vector<double>{0.1, -infinity}};
   program.once = {launch};
   LoopStep loop{0, 3, {{Copy{0, 1, 1}}, {Copy{0, 1, 2}, Release{1}}}, {0, 1, 0}};
   program.steps = {RecordEvent{0, 1}, WaitEvent{1, 0}, std::vector<LoopStep>{loop}, Release{2}};
@@ -61,7 +100,8 @@ TEST(PlanJson, RoundTrip) {
 
 TEST(PlanJson, NotANumberSurvives) {
   Program program;
-  program.steps = {Launch{.op = "x", .args = {std::numeric_limits<double>::quiet_NaN()}, .outputs = {}, .script = {}}};
+  program.steps = {Launch{
+      .op = "x", .args = {std::numeric_limits<double>::quiet_NaN()}, .outputs = {}, .script = {}}};
   const Program back = program_from_json(program_to_json(program));
   EXPECT_TRUE(std::isnan(std::get<double>(std::get<Launch>(back.steps[0]).args[0])));
 }
@@ -84,8 +124,8 @@ std::string failure(const std::string& text) {
 }
 
 struct Damage {
-  const char* pointer;   // where in the document
-  json value;            // what to put there
+  const char* pointer;  // where in the document
+  json value;           // what to put there
   const char* message;
 };
 
@@ -97,32 +137,41 @@ TEST_P(PlanJsonDamage, IsRefusedWithItsPath) {
   EXPECT_EQ(failure(document.dump()), GetParam().message);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlanJsonDamage, testing::Values(
-    Damage{"/alignment", 48, "plan JSON: alignment: not a power of two"},
-    Damage{"/arena_bytes", -1, "plan JSON: arena_bytes: -1 is not in 0..1152921504606846976"},
-    Damage{"/arena_bytes", 1.5, "plan JSON: arena_bytes: expected an integer"},
-    Damage{"/arena_bytes", UINT64_MAX, "plan JSON: arena_bytes: expected an integer"},
-    Damage{"/buffers", 3, "plan JSON: buffers: expected a list"},
-    Damage{"/buffers/0", json::object(), "plan JSON: buffers[0]: 'space' is missing"},
-    Damage{"/buffers/1/space", "moon", "plan JSON: buffers[1].space: unknown name 'moon'"},
-    Damage{"/buffers/2/shares", 2, "plan JSON: buffers[2].shares: 2 is not in -1..1"},
-    Damage{"/buffers/2/end", 3, "plan JSON: buffers[2].end: 3 is not in 4..1152921504606846976"},
-    Damage{"/slots/0/buffer", 4, "plan JSON: slots[0].buffer: 4 is not in 0..3"},
-    Damage{"/slots/0/dtype", "f33", "plan JSON: slots[0].dtype: unknown type 'f33'"},
-    Damage{"/slots/0/strides", json::array({1}), "plan JSON: slots[0]: sizes and strides differ in length"},
-    Damage{"/slots/0/sizes", json::array({INT64_C(1) << 40, INT64_C(1) << 40}), "plan JSON: slots[0]: a tensor too large to address"},
-    Damage{"/slots/0/loop_strides/0/loop", 1, "plan JSON: slots[0].loop_strides[0].loop: 1 is not in 0..0"},
-    Damage{"/inputs/0", 3, "plan JSON: inputs[0]: 3 is not in -1..2"},
-    Damage{"/once/0/args/1/slot", 3, "plan JSON: once[0].args[1].slot: 3 is not in -1..2"},
-    Damage{"/once/0/args/3", json::object(), "plan JSON: once[0].args[3]: an argument of no known kind"},
-    Damage{"/once/0/args/3", 0.5, "plan JSON: once[0].args[3]: expected an object"},
-    Damage{"/once/0/script/0/alloc", 9, "plan JSON: once[0].script[0].alloc: 9 is not in 0..3"},
-    Damage{"/once/0/stream", 4, "plan JSON: once[0].stream: 4 is not in 0..3"},
-    Damage{"/steps/0/event", 2, "plan JSON: steps[0].event: 2 is not in 0..1"},
-    Damage{"/steps/0/step", "jump", "plan JSON: steps[0]: unknown step 'jump'"},
-    Damage{"/steps/2/loops/0/trips", 4, "plan JSON: steps[2].loops[0].trips: 4 is not in 3..3"},
-    Damage{"/steps/2/loops/0/class_of", json::array({0, 1}), "plan JSON: steps[2].loops[0].class_of: expected one class for each trip"},
-    Damage{"/steps/2/loops/0/class_of/1", 2, "plan JSON: steps[2].loops[0].class_of[1]: 2 is not in 0..1"}));
+INSTANTIATE_TEST_SUITE_P(
+    All, PlanJsonDamage,
+    testing::Values(
+        Damage{"/alignment", 48, "plan JSON: alignment: not a power of two"},
+        Damage{"/arena_bytes", -1, "plan JSON: arena_bytes: -1 is not in 0..1152921504606846976"},
+        Damage{"/arena_bytes", 1.5, "plan JSON: arena_bytes: expected an integer"},
+        Damage{"/arena_bytes", UINT64_MAX, "plan JSON: arena_bytes: expected an integer"},
+        Damage{"/buffers", 3, "plan JSON: buffers: expected a list"},
+        Damage{"/buffers/0", json::object(), "plan JSON: buffers[0]: 'space' is missing"},
+        Damage{"/buffers/1/space", "moon", "plan JSON: buffers[1].space: unknown name 'moon'"},
+        Damage{"/buffers/2/shares", 2, "plan JSON: buffers[2].shares: 2 is not in -1..1"},
+        Damage{"/buffers/2/end", 3,
+               "plan JSON: buffers[2].end: 3 is not in 4..1152921504606846976"},
+        Damage{"/slots/0/buffer", 4, "plan JSON: slots[0].buffer: 4 is not in 0..3"},
+        Damage{"/slots/0/dtype", "f33", "plan JSON: slots[0].dtype: unknown type 'f33'"},
+        Damage{"/slots/0/strides", json::array({1}),
+               "plan JSON: slots[0]: sizes and strides differ in length"},
+        Damage{"/slots/0/sizes", json::array({INT64_C(1) << 40, INT64_C(1) << 40}),
+               "plan JSON: slots[0]: a tensor too large to address"},
+        Damage{"/slots/0/loop_strides/0/loop", 1,
+               "plan JSON: slots[0].loop_strides[0].loop: 1 is not in 0..0"},
+        Damage{"/inputs/0", 3, "plan JSON: inputs[0]: 3 is not in -1..2"},
+        Damage{"/once/0/args/1/slot", 3, "plan JSON: once[0].args[1].slot: 3 is not in -1..2"},
+        Damage{"/once/0/args/3", json::object(),
+               "plan JSON: once[0].args[3]: an argument of no known kind"},
+        Damage{"/once/0/args/3", 0.5, "plan JSON: once[0].args[3]: expected an object"},
+        Damage{"/once/0/script/0/alloc", 9, "plan JSON: once[0].script[0].alloc: 9 is not in 0..3"},
+        Damage{"/once/0/stream", 4, "plan JSON: once[0].stream: 4 is not in 0..3"},
+        Damage{"/steps/0/event", 2, "plan JSON: steps[0].event: 2 is not in 0..1"},
+        Damage{"/steps/0/step", "jump", "plan JSON: steps[0]: unknown step 'jump'"},
+        Damage{"/steps/2/loops/0/trips", 4, "plan JSON: steps[2].loops[0].trips: 4 is not in 3..3"},
+        Damage{"/steps/2/loops/0/class_of", json::array({0, 1}),
+               "plan JSON: steps[2].loops[0].class_of: expected one class for each trip"},
+        Damage{"/steps/2/loops/0/class_of/1", 2,
+               "plan JSON: steps[2].loops[0].class_of[1]: 2 is not in 0..1"}));
 
 TEST(PlanJson, Garbage) {
   EXPECT_NE(failure(""), "accepted");
@@ -153,7 +202,7 @@ TEST(PlanJson, EveryStepIsVisited) {
   });
   EXPECT_EQ(launches, 0);
   EXPECT_EQ(copies, 2);
-  EXPECT_EQ(others, 5);   // record, wait, loop, release inside, release
+  EXPECT_EQ(others, 5);  // record, wait, loop, release inside, release
 }
 
 }  // namespace

@@ -50,7 +50,8 @@ struct Case {
       std::istringstream words(line);
       std::string place;
       words >> place;
-      for (NodeId node = 0; words >> node;) (place == "once" ? result.once : stage.nodes).push_back(node);
+      for (NodeId node = 0; words >> node;)
+        (place == "once" ? result.once : stage.nodes).push_back(node);
     }
     result.body.push_back({stage});
     return result;
@@ -75,7 +76,8 @@ TEST(Lower, Golden) {
     EXPECT_EQ(check_schedule(test.graph, test.schedule), std::vector<std::string>{});
     const Program program = test.run();
     expect_golden(file, "program", print_program(program));
-    for (const Violation& violation : verify_program(test.graph, program)) ADD_FAILURE() << violation.what;
+    for (const Violation& violation : verify_program(test.graph, program))
+      ADD_FAILURE() << violation.what;
   }
 }
 
@@ -87,7 +89,8 @@ Graph small_graph() {
     return (%c))");
 }
 
-Program lower_whole(const Graph& graph, CostProvider& costs, const Schedule& schedule, const LowerOptions& options = {}) {
+Program lower_whole(const Graph& graph, CostProvider& costs, const Schedule& schedule,
+                    const LowerOptions& options = {}) {
   const WeightTable weights = weights_of(graph);
   const Facts facts = collect_facts(graph, weights, costs);
   return lower(graph, weights, schedule, facts, costs, options);
@@ -97,7 +100,8 @@ TEST(Lower, LoopsNeedRegionRules) {
   const Graph graph = small_graph();
   FakeCosts costs;
   Schedule schedule;
-  schedule.body.push_back({std::vector<Loop>{{.axis_value = 0, .axis = 0, .tile = 8, .body = {{Stage{{0, 1, 2}}}}}}});
+  schedule.body.push_back(
+      {std::vector<Loop>{{.axis_value = 0, .axis = 0, .tile = 8, .body = {{Stage{{0, 1, 2}}}}}}});
   try {
     lower_whole(graph, costs, schedule);
     FAIL() << "a loop was lowered";
@@ -114,7 +118,7 @@ TEST(Lower, RefusesReadsBeforeDefinitions) {
   schedule.body.push_back({Stage{{1, 0, 2}}});
   EXPECT_THROW(lower_whole(graph, costs, schedule), Error);
   schedule.body.clear();
-  schedule.once = {0};   // reads an input
+  schedule.once = {0};  // reads an input
   schedule.body.push_back({Stage{{1, 2}}});
   EXPECT_THROW(lower_whole(graph, costs, schedule), Error);
 }
@@ -124,7 +128,7 @@ TEST(Lower, BoundIsWhatAddressesReport) {
   FakeCosts costs("temp aten::exp 1000\ntemp aten::neg 300");
   const Schedule schedule = whole_schedule(graph, std::vector<bool>(3, false));
   Program shared = lower_whole(graph, costs, schedule);
-  EXPECT_EQ(liveness_bound(shared), 256 + 1024);   // %a beside the workspace, aligned to 64
+  EXPECT_EQ(liveness_bound(shared), 256 + 1024);  // %a beside the workspace, aligned to 64
   const AddressReport report = plan_addresses(shared);
   EXPECT_EQ(report.lower_bound, 256 + 1024);
   EXPECT_EQ(shared.arena_bytes, 256 + 1024);
@@ -153,7 +157,9 @@ TEST(Lower, ChainsCostOneBuffer) {
   EXPECT_EQ(shared.arena_bytes, 256);
   EXPECT_EQ(apart.arena_bytes, 512);
   int releases = 0;
-  for_each_step(shared.steps, [&](const Step& step) { releases += std::holds_alternative<Release>(step) ? 1 : 0; });
+  for_each_step(shared.steps, [&](const Step& step) {
+    releases += std::holds_alternative<Release>(step) ? 1 : 0;
+  });
   EXPECT_EQ(releases, 1);
 }
 

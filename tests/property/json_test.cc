@@ -23,16 +23,19 @@ class ProgramMaker {
     for (auto i = number(1, 3); i > 0; --i) program_.loops.push_back(number(1, 4));
     for (auto i = number(1, 8); i > 0; --i) program_.buffers.push_back(buffer());
     for (auto i = number(1, 8); i > 0; --i) program_.slots.push_back(slot());
-    for (auto i = number(0, 3); i > 0; --i) program_.inputs.push_back(id(-1, program_.slots.size()));
-    for (auto i = number(0, 3); i > 0; --i) program_.outputs.push_back(id(-1, program_.slots.size()));
+    for (auto i = number(0, 3); i > 0; --i)
+      program_.inputs.push_back(id(-1, program_.slots.size()));
+    for (auto i = number(0, 3); i > 0; --i)
+      program_.outputs.push_back(id(-1, program_.slots.size()));
     program_.once = steps(0);
     program_.steps = steps(2);
     return program_;
   }
 
  private:
-  static std::int64_t number(std::int64_t min, std::int64_t max) {   // both inclusive
-    return max == INT64_MAX ? *rc::gen::arbitrary<std::int64_t>() : *rc::gen::inRange<std::int64_t>(min, max + 1);
+  static std::int64_t number(std::int64_t min, std::int64_t max) {  // both inclusive
+    return max == INT64_MAX ? *rc::gen::arbitrary<std::int64_t>()
+                            : *rc::gen::inRange<std::int64_t>(min, max + 1);
   }
   static std::int32_t id(std::int64_t min, std::size_t count) {
     return static_cast<std::int32_t>(number(min, static_cast<std::int64_t>(count) - 1));
@@ -68,7 +71,8 @@ class ProgramMaker {
     slot.meta.storage_offset = number(0, 1 << 20);
     slot.meta.storage_bytes = number(0, 1 << 20);
     slot.dynamic = number(0, 1) == 1;
-    for (auto i = number(0, 2); i > 0; --i) slot.loop_strides.push_back({id(0, program_.loops.size()), number(-1000, 1000)});
+    for (auto i = number(0, 2); i > 0; --i)
+      slot.loop_strides.push_back({id(0, program_.loops.size()), number(-1000, 1000)});
     return slot;
   }
 
@@ -81,29 +85,47 @@ class ProgramMaker {
 
   Arg arg() const {
     switch (number(0, 12)) {
-      case 0: return std::monostate{};
-      case 1: return ref();
-      case 2: return RefList{refs()};
-      case 3: return MixedInts{*rc::gen::arbitrary<std::vector<std::int64_t>>(), refs()};
-      case 4: return WrappedNumber{real()};
-      case 5: return WrappedNumber{*rc::gen::arbitrary<std::int64_t>()};
-      case 6: return number(0, 1) == 1;
-      case 7: return *rc::gen::arbitrary<std::int64_t>();
-      case 8: return real();
-      case 9: return std::complex<double>(real(), real());
-      case 10: return *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
-      case 11: return *rc::gen::arbitrary<std::vector<double>>();
-      default: return *rc::gen::arbitrary<std::vector<bool>>();
+      case 0:
+        return std::monostate{};
+      case 1:
+        return ref();
+      case 2:
+        return RefList{refs()};
+      case 3:
+        return MixedInts{*rc::gen::arbitrary<std::vector<std::int64_t>>(), refs()};
+      case 4:
+        return WrappedNumber{real()};
+      case 5:
+        return WrappedNumber{*rc::gen::arbitrary<std::int64_t>()};
+      case 6:
+        return number(0, 1) == 1;
+      case 7:
+        return *rc::gen::arbitrary<std::int64_t>();
+      case 8:
+        return real();
+      case 9:
+        return std::complex<double>(real(), real());
+      case 10:
+        return *rc::gen::container<std::string>(rc::gen::inRange<char>(1, 127));
+      case 11:
+        return *rc::gen::arbitrary<std::vector<double>>();
+      default:
+        return *rc::gen::arbitrary<std::vector<bool>>();
     }
   }
 
   Launch launch() const {
-    Launch launch{.node = static_cast<std::int32_t>(number(-1, 100)), .op = "aten::op", .args = {}, .outputs = {}, .script = {}};
+    Launch launch{.node = static_cast<std::int32_t>(number(-1, 100)),
+                  .op = "aten::op",
+                  .args = {},
+                  .outputs = {},
+                  .script = {}};
     for (auto i = number(0, 5); i > 0; --i) launch.args.push_back(arg());
     for (auto i = number(0, 2); i > 0; --i) launch.outputs.push_back(id(-1, program_.slots.size()));
     for (auto i = number(0, 4); i > 0; --i) {
       const bool is_alloc = number(0, 1) == 1;
-      launch.script.push_back({is_alloc, id(0, program_.buffers.size()), is_alloc ? number(0, 1 << 20) : 0});
+      launch.script.push_back(
+          {is_alloc, id(0, program_.buffers.size()), is_alloc ? number(0, 1 << 20) : 0});
     }
     launch.guard = id(-1, program_.slots.size());
     launch.guard_when = number(0, 1) == 1;
@@ -117,7 +139,8 @@ class ProgramMaker {
     loop.loop = id(0, program_.loops.size());
     loop.trips = program_.loops[static_cast<std::size_t>(loop.loop)];
     for (auto i = number(1, 2); i > 0; --i) loop.bodies.push_back(steps(depth - 1));
-    for (std::int64_t i = 0; i < loop.trips; ++i) loop.class_of.push_back(id(0, loop.bodies.size()));
+    for (std::int64_t i = 0; i < loop.trips; ++i)
+      loop.class_of.push_back(id(0, loop.bodies.size()));
     return loop;
   }
 
@@ -125,12 +148,18 @@ class ProgramMaker {
     const auto stream = id(0, program_.stream_names.size());
     const auto event = id(0, static_cast<std::size_t>(program_.events));
     switch (number(0, depth > 0 ? 5 : 4)) {
-      case 0: return Copy{id(0, program_.slots.size()), id(0, program_.slots.size()), stream};
-      case 1: return RecordEvent{event, stream};
-      case 2: return WaitEvent{event, stream};
-      case 3: return Release{id(0, program_.buffers.size())};
-      case 4: return launch();
-      default: return std::vector<LoopStep>{loop(depth)};
+      case 0:
+        return Copy{id(0, program_.slots.size()), id(0, program_.slots.size()), stream};
+      case 1:
+        return RecordEvent{event, stream};
+      case 2:
+        return WaitEvent{event, stream};
+      case 3:
+        return Release{id(0, program_.buffers.size())};
+      case 4:
+        return launch();
+      default:
+        return std::vector<LoopStep>{loop(depth)};
     }
   }
 
@@ -160,7 +189,8 @@ RC_GTEST_PROP(PlanJsonProperty, DamageIsRefusedOrRead, ()) {
     std::advance(member, *rc::gen::inRange<std::size_t>(0, place->size()));
     place = &*member;
   }
-  *place = *rc::gen::element<nlohmann::json>(nullptr, -1, 1000000, 0.5, "x", true, nlohmann::json::array(), nlohmann::json::object());
+  *place = *rc::gen::element<nlohmann::json>(nullptr, -1, 1000000, 0.5, "x", true,
+                                             nlohmann::json::array(), nlohmann::json::object());
   try {
     const Program program = program_from_json(document.dump());
     RC_ASSERT(print_program(program_from_json(program_to_json(program))) == print_program(program));

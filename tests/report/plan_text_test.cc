@@ -31,7 +31,8 @@ Plan fitting_plan() {
   plan.barriers = {{"aten::nms", "detect.py:7 in forward", 3 * kMiB}};
   plan.peak_op = "aten::conv2d";
   plan.peak_source = "unet.py:42 in forward (up1.conv)";
-  plan.peak_values = {{"cat_2", "unet.py:40 in forward (up1)", 256 * kMiB}, {"conv2d_9", "", 128 * kMiB}};
+  plan.peak_values = {{"cat_2", "unet.py:40 in forward (up1)", 256 * kMiB},
+                      {"conv2d_9", "", 128 * kMiB}};
   plan.peak_temporary_bytes = 16 * kMiB;
   return plan;
 }
@@ -72,7 +73,9 @@ TEST(PlanText, DoesNotFit) {
   plan.moves.clear();
   plan.stages.clear();
   plan.barriers.clear();
-  EXPECT_EQ(plan_to_text(plan), R"(Does not fit on cpu: the smallest possible budget is 420 MiB, 320 MiB more than 100 MiB.
+  EXPECT_EQ(
+      plan_to_text(plan),
+      R"(Does not fit on cpu: the smallest possible budget is 420 MiB, 320 MiB more than 100 MiB.
 
   without a plan      1.25 GiB   operator by operator, each value freed at its last use
   budget counts        tensors   weights, inputs, outputs, temporaries
@@ -102,8 +105,10 @@ TEST(PlanText, ProcessScopeComparesTheProcess) {
   plan.device = "cuda:0";
   plan.process_peak_bytes = 570 * kMiB;
   const std::string text = plan_to_text(plan);
-  EXPECT_NE(text.find("Fits on cuda:0: 570 MiB of a budget of 600 MiB."), std::string::npos) << text;
-  EXPECT_NE(text.find("process peak         570 MiB   95 % of the budget\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("Fits on cuda:0: 570 MiB of a budget of 600 MiB."), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("process peak         570 MiB   95 % of the budget\n"), std::string::npos)
+      << text;
 }
 
 TEST(PlanText, LooseArenaAndManyValues) {
@@ -140,7 +145,8 @@ TEST(PlanJsonReport, HasEveryDocumentedKey) {
   EXPECT_EQ(object["peak"]["op"], "aten::conv2d");
   EXPECT_EQ(object["peak"]["source"], "unet.py:42 in forward (up1.conv)");
   EXPECT_EQ(object["peak"]["temporary_bytes"], 16 * kMiB);
-  EXPECT_EQ(object["peak"]["values"][1], nlohmann::json({{"name", "conv2d_9"}, {"source", ""}, {"bytes", 128 * kMiB}}));
+  EXPECT_EQ(object["peak"]["values"][1],
+            nlohmann::json({{"name", "conv2d_9"}, {"source", ""}, {"bytes", 128 * kMiB}}));
   EXPECT_FALSE(object.contains("culprits"));
 }
 

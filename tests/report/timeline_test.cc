@@ -12,7 +12,10 @@ Program stairs(const std::vector<Bytes>& sizes) {
   for (const Bytes size : sizes) {
     const auto id = static_cast<BufferId>(program.buffers.size());
     program.buffers.push_back({.size = size, .begin = now, .end = now + 1});
-    program.steps.push_back(Launch{.op = "aten::op" + std::to_string(id), .args = {}, .outputs = {}, .script = {{true, id, size}}});
+    program.steps.push_back(Launch{.op = "aten::op" + std::to_string(id),
+                                   .args = {},
+                                   .outputs = {},
+                                   .script = {{true, id, size}}});
     program.steps.push_back(Release{id});
     now += 2;
   }
@@ -27,12 +30,13 @@ TEST(Timeline, PointsAreThePeaksOfLaunches) {
   std::get<Launch>(program.steps[2]).script.push_back({true, 2, 64});
   std::get<Launch>(program.steps[2]).script.push_back({false, 2, 0});
   program.buffers[1].end = 5;
-  program.steps.insert(program.steps.begin() + 3, Launch{.op = "aten::item", .args = {}, .outputs = {}, .script = {}});
+  program.steps.insert(program.steps.begin() + 3,
+                       Launch{.op = "aten::item", .args = {}, .outputs = {}, .script = {}});
   const std::vector<TimelinePoint> points = arena_timeline(program);
   ASSERT_EQ(points.size(), 3U);
-  EXPECT_EQ(points[0].bytes, 128);           // aligned to 64
+  EXPECT_EQ(points[0].bytes, 128);  // aligned to 64
   EXPECT_EQ(points[1].bytes, 1024 + 64);
-  EXPECT_EQ(points[2].bytes, 1024);          // the value is released after it
+  EXPECT_EQ(points[2].bytes, 1024);  // the value is released after it
   EXPECT_EQ(points[2].op, "aten::item");
 }
 

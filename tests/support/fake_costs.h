@@ -38,7 +38,7 @@ class FakeCosts final : public CostProvider {
   }
 
   const StepRecord& record(const StepSpec& spec) override {
-    std::string key = spec.key();   // plus what a record depends on here
+    std::string key = spec.key();  // plus what a record depends on here
     for (const Type& type : spec.output_types) key += " " + print_type(type);
     auto [found, is_new] = records_.try_emplace(std::move(key));
     if (is_new) found->second = make(spec);
@@ -61,8 +61,10 @@ class FakeCosts final : public CostProvider {
     const double* absent = rule("absent", spec.op);
     for (std::size_t i = 0; i < spec.output_types.size(); ++i) {
       const Type& type = spec.output_types[i];
-      StepOutput output{OutputHome::fresh, next, {type.dtype, type.sizes, type.strides, 0, type.bytes()}};
-      if (output.meta.strides.size() != type.sizes.size()) output.meta.strides = contiguous_strides(type.sizes);
+      StepOutput output{
+          OutputHome::fresh, next, {type.dtype, type.sizes, type.strides, 0, type.bytes()}};
+      if (output.meta.strides.size() != type.sizes.size())
+        output.meta.strides = contiguous_strides(type.sizes);
       if (type.kind != TypeKind::tensor) {
         output = {OutputHome::scalar, 0, {}};
       } else if (absent != nullptr && static_cast<std::size_t>(*absent) == i) {
@@ -70,7 +72,8 @@ class FakeCosts final : public CostProvider {
       } else if (view != nullptr) {
         output.home = OutputHome::alias;
         output.source = 0;
-        output.meta.storage_offset = spec.tensors[0].storage_offset + static_cast<std::int64_t>(*view);
+        output.meta.storage_offset =
+            spec.tensors[0].storage_offset + static_cast<std::int64_t>(*view);
         output.meta.storage_bytes = spec.tensors[0].storage_bytes;
       } else {
         output.meta.storage_bytes = output.meta.extent_bytes();
@@ -95,7 +98,7 @@ class FakeCosts final : public CostProvider {
   }
 
   Bytes alignment_;
-  std::map<std::string, std::map<std::string, double>> rules_;   // what, operator
+  std::map<std::string, std::map<std::string, double>> rules_;  // what, operator
   std::unordered_map<std::string, StepRecord> records_;
 };
 
@@ -108,12 +111,14 @@ inline WeightTable weights_of(const Graph& graph, const std::vector<StorageIndex
     const auto id = static_cast<std::size_t>(value.index);
     const StorageIndex storage = id < tied.size() ? tied[id] : value.index;
     if (table.weights.size() <= id) table.weights.resize(id + 1);
-    if (table.storages.size() <= static_cast<std::size_t>(storage)) table.storages.resize(static_cast<std::size_t>(storage) + 1);
+    if (table.storages.size() <= static_cast<std::size_t>(storage))
+      table.storages.resize(static_cast<std::size_t>(storage) + 1);
     TensorMeta meta{value.type.dtype, value.type.sizes, value.type.strides, 0, 0};
     if (meta.strides.size() != meta.sizes.size()) meta.strides = contiguous_strides(meta.sizes);
     Bytes& size = table.storages[static_cast<std::size_t>(storage)].size;
     size = std::max(size, meta.extent_bytes());
-    table.weights[id] = {value.name, WeightKind::parameter, storage, meta.dtype, meta.sizes, meta.strides, 0};
+    table.weights[id] = {value.name, WeightKind::parameter, storage, meta.dtype,
+                         meta.sizes, meta.strides,          0};
     table.by_name[value.name] = value.index;
   }
   return table;

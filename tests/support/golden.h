@@ -25,7 +25,7 @@ namespace lowwater {
 
 struct GoldenFile {
   std::filesystem::path path;
-  std::vector<std::pair<std::string, std::string>> sections;   // name, text; "" first
+  std::vector<std::pair<std::string, std::string>> sections;  // name, text; "" first
 
   [[nodiscard]] std::string section(const std::string& name) const {
     for (const auto& [key, text] : sections) {
@@ -51,7 +51,8 @@ inline GoldenFile read_golden(const std::filesystem::path& path) {
 // Sorted paths of tests/golden/<folder>.
 inline std::vector<std::filesystem::path> golden_files(const std::string& folder) {
   std::vector<std::filesystem::path> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(LOWWATER_TEST_DATA) / "../golden" / folder)) {
+  for (const auto& entry : std::filesystem::directory_iterator(
+           std::filesystem::path(LOWWATER_TEST_DATA) / "../golden" / folder)) {
     if (entry.path().extension() == ".txt") paths.push_back(entry.path());
   }
   std::sort(paths.begin(), paths.end());
@@ -60,7 +61,8 @@ inline std::vector<std::filesystem::path> golden_files(const std::string& folder
 
 inline void expect_golden(GoldenFile file, const std::string& name, const std::string& actual) {
   if (std::getenv("LOWWATER_UPDATE_GOLDEN") == nullptr) {
-    EXPECT_EQ(actual, file.section(name)) << file.path << "\nrun with LOWWATER_UPDATE_GOLDEN=1 to accept";
+    EXPECT_EQ(actual, file.section(name))
+        << file.path << "\nrun with LOWWATER_UPDATE_GOLDEN=1 to accept";
     return;
   }
   bool found = false;
