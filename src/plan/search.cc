@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <set>
+#include <optional>
 
 namespace lowwater {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 // A new target is this share of the peak; where no move gets there, one byte less.
 constexpr double kLadder = 0.9;
 // Node instances that one search may score; makes results independent of the clock.
-constexpr std::int64_t kWork = 1'500'000;
+constexpr std::int64_t kWork = 600'000;
 
 Bytes excess_of(const Liveness& live, Bytes target) {
   Bytes excess = 0;
@@ -24,7 +24,7 @@ class Driver {
  public:
   Driver(MoveContext context, const SearchOptions& options)
       : context_(context), options_(options),
-        evaluations_(std::clamp<std::int64_t>(kWork / std::max<std::int64_t>(1, std::ssize(context.graph.nodes)), 100, 5000)),
+        evaluations_(std::clamp<std::int64_t>(kWork / std::max<std::int64_t>(1, std::ssize(context.graph.nodes)), 100, 2000)),
         deadline_(std::chrono::steady_clock::now() +
                   std::chrono::microseconds(static_cast<std::int64_t>(options.time_limit_ms * 1000))) {}
 
@@ -89,7 +89,7 @@ class Driver {
     return current;
   }
 
-  // The first proposal that lowers the excess; a lower peak is taken over the rest.
+  // The first proposal that lowers the excess.
   std::optional<Candidate> improve(const Move& move, const Candidate& from) {
     for (Schedule& schedule : move.propose(context_, from)) {
       if (stop()) break;

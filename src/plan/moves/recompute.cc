@@ -25,6 +25,7 @@ struct Insertion {
   std::int32_t before = 0;
   std::vector<NodeId> nodes;
   Bytes saves = 0;        // bytes x steps above the target that they are no longer kept
+  Bytes at_peak = 0;      // bytes that they are no longer kept at the peak
   double ms = 0;
 };
 
@@ -39,6 +40,7 @@ class Recompute {
       above_[p + 1] = above_[p] + (over ? 1 : 0);
       if (over && (peak_ < 0 || live.at_step[p] > live.at_step[at(peak_)])) peak_ = static_cast<std::int32_t>(p);
     }
+    over_ = live.total() - context.target;
   }
 
   std::vector<Schedule> run() {
@@ -50,20 +52,24 @@ class Recompute {
       return static_cast<double>(a.saves) * (b.ms + kMsFloor) > static_cast<double>(b.saves) * (a.ms + kMsFloor);
     });
     std::vector<Schedule> proposals;
-    // Enough of them at once to get below the target, then one by one.
-    for (std::size_t many = 32; many >= 2; many /= 4) {
-      if (insertions.size() >= many) proposals.push_back(insert({insertions.begin(), insertions.begin() + static_cast<std::ptrdiff_t>(many)}));
-    }
-    std::reverse(proposals.begin(), proposals.end());   // few before many
-    std::vector<Schedule> single;
-    for (std::size_t k = 0; k < std::min(kMaxProposals, insertions.size()); ++k) single.push_back(insert({insertions[k]}));
-    proposals.insert(proposals.begin(), single.begin(), single.end());
+    const std::size_t many = enough(insertions, &Insertion::at_peak);
+    if (many > 1) proposals.push_back(insert({insertions.begin(), insertions.begin() + static_cast<std::ptrdiff_t>(many)}));
+    for (std::size_t k = 0; k < std::min(kMaxProposals, insertions.size()); ++k) proposals.push_back(insert({insertions[k]}));
     for (Schedule& schedule : unfold()) proposals.push_back(std::move(schedule));
     return proposals;
   }
 
  private:
   static constexpr double kMsFloor = 0.001;
+
+  // How many of the first together get the peak below the target; all if none do.
+  template <typename Item>
+  std::size_t enough(const std::vector<Item>& items, Bytes Item::*bytes) const {
+    Bytes sum = 0;
+    for (std::size_t k = 0; k < items.size(); ++k)
+      if ((sum += items[k].*bytes) >= over_) return k + 1;
+    return items.size();
+  }
 
   std::int32_t steps_above(std::int32_t from, std::int32_t to) const {   // strictly between
     return from + 1 < to ? above_[at(to)] - above_[at(from) + 1] : 0;
@@ -79,7 +85,8 @@ class Recompute {
       previous = user;
     }
     if (best_steps == 0) return std::nullopt;
-    Insertion insertion{end, {}, holding.size * best_steps, 0};
+    const bool over_peak = begin < peak_ && peak_ < end;
+    Insertion insertion{end, {}, holding.size * best_steps, over_peak ? holding.size : 0, 0};
     // Every later reader needs its values again: the maker and the views between.
     std::set<std::int32_t> again;
     for (const std::int32_t user : holding.users)
@@ -151,45 +158,62 @@ class Recompute {
 
   // --- constants ---
 
-  // The largest folded constants, one by one: each is made in the run, just
-  // before its first reader, from what is folded still or from weights.
+  struct Constant {
+    Bytes bytes = 0;
+    std::int32_t first = 0;   // its first reader
+    NodeId node = kNone;
+  };
+
+  // The largest folded constants, enough of them at once and one by one: each is
+  // made in the run, just before its first reader.
   std::vector<Schedule> unfold() const {
-    std::vector<bool> folded(c_.graph.nodes.size(), false);
-    for (const NodeId node : from_.schedule.once) folded[at(node)] = true;
-    struct Constant { Bytes bytes; std::int32_t first; NodeId node; };
+    const std::vector<Constant> constants = read_constants();
+    std::vector<Schedule> proposals;
+    const auto many = static_cast<std::ptrdiff_t>(enough(constants, &Constant::bytes));
+    if (many > 1) proposals.push_back(unfolded({constants.begin(), constants.begin() + many}, constants));
+    for (std::size_t k = 0; k < std::min(kMaxProposals, constants.size()); ++k) proposals.push_back(unfolded({constants[k]}, constants));
+    return proposals;
+  }
+
+  // What the body reads of `once`, largest first.
+  std::vector<Constant> read_constants() const {
+    std::vector<bool> open(c_.graph.nodes.size(), false);   // folded and not seen yet
+    for (const NodeId node : from_.schedule.once) open[at(node)] = true;
     std::vector<Constant> constants;
-    std::vector<bool> seen(c_.graph.nodes.size(), false);
     for (std::int32_t p = 0; p < static_cast<std::int32_t>(all_.order.size()); ++p) {
       for (const ValueId input : node_inputs(c_.graph.node(all_.order[at(p)]))) {
         const NodeId producer = c_.graph.value(input).producer;
-        if (producer == kNone || !folded[at(producer)] || seen[at(producer)]) continue;
-        seen[at(producer)] = true;
+        if (producer == kNone || !open[at(producer)]) continue;
+        open[at(producer)] = false;
         const StorageId storage = c_.facts.values[at(input)].storage;
         if (storage != kNone) constants.push_back({c_.facts.storages[at(storage)].size, p, producer});
       }
     }
     std::stable_sort(constants.begin(), constants.end(), [](const Constant& a, const Constant& b) { return a.bytes > b.bytes; });
-    std::vector<Schedule> proposals;
-    for (std::size_t k = 0; k < std::min(kMaxProposals, constants.size()); ++k)
-      proposals.push_back(unfolded(constants[k].node, constants[k].first, folded, seen));
-    return proposals;
+    return constants;
   }
 
-  // `kept`: folded nodes that the run reads anyway; they need not be made again.
-  Schedule unfolded(NodeId target, std::int32_t first, const std::vector<bool>& folded, const std::vector<bool>& kept) const {
-    std::set<NodeId> again = {target};
-    std::vector<NodeId> open = {target};
-    while (!open.empty()) {
-      const NodeId node = open.back();
-      open.pop_back();
-      for (const ValueId input : node_inputs(c_.graph.node(node))) {
-        const NodeId producer = c_.graph.value(input).producer;
-        if (producer == kNone || !folded[at(producer)] || kept[at(producer)]) continue;
-        if (again.insert(producer).second) open.push_back(producer);
+  Schedule unfolded(const std::vector<Constant>& targets, const std::vector<Constant>& all) const {
+    std::vector<bool> kept(c_.graph.nodes.size(), false), folded = kept;   // kept: read anyway, need not be made again
+    for (const NodeId node : from_.schedule.once) folded[at(node)] = true;
+    for (const Constant& constant : all) kept[at(constant.node)] = true;
+    for (const Constant& target : targets) kept[at(target.node)] = false;
+    std::vector<Insertion> insertions;
+    for (const Constant& target : targets) {
+      std::set<NodeId> again = {target.node};   // ascending: graph order
+      std::vector<NodeId> open = {target.node};
+      while (!open.empty()) {
+        const NodeId node = open.back();
+        open.pop_back();
+        for (const ValueId input : node_inputs(c_.graph.node(node))) {
+          const NodeId producer = c_.graph.value(input).producer;
+          if (producer == kNone || !folded[at(producer)] || kept[at(producer)]) continue;
+          if (again.insert(producer).second) open.push_back(producer);
+        }
       }
+      insertions.push_back({target.first, {again.begin(), again.end()}, 0, 0, 0});
     }
-    Insertion insertion{first, {again.begin(), again.end()}, 0, 0};   // ascending: graph order
-    Schedule schedule = insert({insertion});
+    Schedule schedule = insert(std::move(insertions));
     schedule.once = still_folded(schedule);
     return schedule;
   }
@@ -223,6 +247,7 @@ class Recompute {
   const Instances all_;
   std::vector<std::int32_t> above_;   // above_[p]: steps above the target before p
   std::int32_t peak_ = kNone;
+  Bytes over_ = 0;                    // above the target at the peak
 };
 
 }  // namespace
