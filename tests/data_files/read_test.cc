@@ -47,7 +47,17 @@ std::string refusal(const std::string& path) {
   return "accepted";
 }
 
-Json expected() { return Json::parse(read_file(data_path("files/expected.json"))); }
+// What make_data_files.py wrote down; without libjpeg every JPEG is refused.
+Json expected() {
+  Json files = Json::parse(read_file(data_path("files/expected.json")));
+#ifndef LOWWATER_JPEG
+  for (const char* name : {"rgb.jpg", "grey.jpg", "progressive.jpg", "cmyk.jpg"}) {
+    files["tensors"].erase(name);
+    files["refused"][name] = "is a JPEG image, and lowwater was built without libjpeg";
+  }
+#endif
+  return files;
+}
 
 TEST(ReadTensors, FilesOfNumpyTorchAndPillow) {
   const Json files = expected()["tensors"];
@@ -91,6 +101,7 @@ TEST(ReadTensors, FlippedBits) {
   const test::TempFolder folder;
   for (const char* name : {"fortran.npy", "deflated.npz", "nested.pt", "protocol4.pt",
                            "palette.png", "grey16.png", "rgb.jpg"}) {
+    if (!expected()["tensors"].contains(name)) continue;
     const std::string whole = read_file(data_path(std::string("files/") + name));
     const std::vector<NamedTensor> sound = read_tensors(data_path(std::string("files/") + name));
     const bool has_checksums =
