@@ -3,6 +3,7 @@
 #include <ATen/core/List.h>
 #include <ATen/core/Tensor.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -72,6 +73,11 @@ IValue integer_list(const std::vector<std::int32_t>& refs, const std::vector<std
   return list;
 }
 
+bool holds_tensors(SchemaType type) {
+  return type == SchemaType::tensor || type == SchemaType::tensor_list ||
+         type == SchemaType::optional_tensor_list;
+}
+
 void flatten_into(std::vector<IValue>& results, IValue& value) {
   if (value.isTensorList()) {
     for (at::Tensor& tensor : value.toTensorVector()) results.emplace_back(std::move(tensor));
@@ -95,7 +101,7 @@ PreparedCall::PreparedCall(const std::string& op, const std::vector<Arg>& args,
   }
   try {
     for (const Arg& arg : args) add_argument(arg, device);
-    add_defaults();
+    add_defaults(device);
   } catch (const Error& error) {
     throw Error(error.kind(), error.message() + ": argument " + std::to_string(constants_.size()),
                 op);
@@ -135,13 +141,20 @@ Wanted PreparedCall::wanted_at(std::size_t position) const {
   return {schema_type(*argument.real_type()), static_cast<std::size_t>(argument.N().value_or(1))};
 }
 
-void PreparedCall::add_defaults() {
+void PreparedCall::add_defaults(c10::Device device) {
   if (!handle_) return;
   const auto& arguments = handle_->schema().arguments();
+  const bool factory = std::none_of(arguments.begin(), arguments.end(), [](const auto& argument) {
+    return holds_tensors(schema_type(*argument.real_type()));
+  });
   while (constants_.size() < arguments.size()) {
     const auto& value = arguments[constants_.size()].default_value();
     if (!value) does_not_fit_schema();
     constants_.push_back(*value);
+  }
+  // Without operands to go by, "no device" means the host: arange, zeros ...
+  for (std::size_t i = 0; factory && i < constants_.size(); ++i) {
+    if (wanted_at(i).type == SchemaType::device && constants_[i].isNone()) constants_[i] = device;
   }
 }
 

@@ -20,7 +20,8 @@ namespace lowwater {
 // A resolved operator with its constant arguments boxed once; calls fill in the
 // operands. Schema-typed: ints become doubles where the schema says float, lists
 // become c10::List of the schema's element type, numbers become wrapped tensors
-// where it says Tensor, DeviceArg becomes `device`.
+// where it says Tensor, DeviceArg becomes `device`, and so does the omitted device
+// of a factory (arange, zeros).
 //
 // Besides PyTorch's operators: "sym::..." (call_sym.h) and
 // "lowwater::select"(pred, a, b), a copy of a or of b. aten::view behaves like
@@ -48,7 +49,7 @@ class PreparedCall {
   };
   [[nodiscard]] Wanted wanted_at(std::size_t position) const;
   void add_argument(const Arg& arg, c10::Device device);
-  void add_defaults();
+  void add_defaults(c10::Device device);
   void fill(std::span<const c10::IValue> values);
 
   enum class Kind : std::uint8_t { dispatched, symbolic, select };

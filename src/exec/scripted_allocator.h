@@ -27,7 +27,7 @@
 
 namespace lowwater {
 
-// Idempotent and thread-safe. `cuda` needs an initialised CUDA runtime.
+// Idempotent and thread-safe. CUDA's initialises CUDA; it throws c10::Error if there is none.
 void install_cpu_allocator();
 void install_cuda_allocator();
 

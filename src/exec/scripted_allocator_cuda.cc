@@ -2,6 +2,7 @@
 #include "lowwater/error.h"
 
 #ifdef LOWWATER_CUDA
+#include <ATen/Context.h>
 #include <c10/cuda/CUDACachingAllocator.h>
 #include <c10/cuda/CUDAFunctions.h>
 #include <torch/csrc/cuda/CUDAPluggableAllocator.h>
@@ -194,6 +195,7 @@ class ScriptedCudaAllocator final : public Pluggable {
 void install_cuda_allocator() {
   static std::once_flag once;
   std::call_once(once, [] {
+    at::globalContext().lazyInitDevice(c10::kCUDA);
     // Never destroyed: tensors outlive main().
     auto* allocator = new ScriptedCudaAllocator(caching::get());
     ScriptedCudaAllocator::instance() = allocator;

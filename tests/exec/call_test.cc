@@ -151,6 +151,21 @@ TEST(PreparedCall, Enumerations) {
             at::IntArrayRef({2, 4}));
 }
 
+// The meta device stands for CUDA: no memory, but tensors that know their place.
+TEST(PreparedCall, Devices) {
+  const auto device_of = [](const std::vector<Arg>& args) {
+    return PreparedCall("aten::zeros", args, c10::kMeta).run({}).at(0).toTensor().device();
+  };
+  const Arg absent = std::monostate{};
+  EXPECT_EQ(device_of({Ints{2}, absent, absent, DeviceArg::plan_device}), c10::kMeta);
+  EXPECT_EQ(device_of({Ints{2}, absent, absent, DeviceArg::host}), c10::kCPU);
+  EXPECT_EQ(device_of({Ints{2}}), c10::kMeta);  // a factory follows the plan
+  // With an operand, the operand decides.
+  PreparedCall like("aten::zeros_like", {Ref{0}}, c10::kMeta);
+  const std::vector<IValue> values = {at::ones({2})};
+  EXPECT_EQ(like.run(values).at(0).toTensor().device(), c10::kCPU);
+}
+
 TEST(PreparedCall, Lists) {
   const at::Tensor a = at::randn({2, 3}), b = at::randn({2, 3});
   EXPECT_TRUE(at::equal(

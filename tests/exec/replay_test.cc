@@ -252,7 +252,9 @@ std::vector<Case> cases() {
   add([](std::int64_t n) { return step("aten::repeat", {Ref{0}, Ints{2, 3}}, {f32({n, 4})}); });
   add([](std::int64_t n) { return step("aten::flip", {Ref{0}, Ints{1}}, {f32({n, 4})}); });
   add([](std::int64_t n) { return step("aten::tril", {Ref{0}}, {f32({n, 4, 4})}); });
-  add([](std::int64_t n) { return step("aten::arange", {number(10 * n)}, {}); });
+  add([](std::int64_t n) {
+    return step("aten::arange", {number(10 * n), kAbsent, kAbsent, DeviceArg::plan_device}, {});
+  });
   add([](std::int64_t n) { return step("aten::full_like", {Ref{0}, 3.0}, {f32({n, 4})}); });
   add([](std::int64_t n) { return step("aten::fft_rfft2", {Ref{0}}, {f32({n, 8, 8})}); });
   add([](std::int64_t n) {
