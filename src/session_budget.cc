@@ -49,14 +49,17 @@ Budget resolve_budget(const Options& options, c10::Device device, const BudgetBa
   Budget budget;
   budget.scope = scope_of(options, device);
   budget.total = total_of(options, device, held);
-  // On the CPU a session's libraries hold nothing that can be told apart.
-  if (device.is_cpu() || budget.scope == Scope::tensors) return budget;
-  const Bytes before = budget.scope == Scope::session ? base.process_bytes : 0;
-  const Bytes now = process_memory(device).bytes;
-  budget.overhead = std::max<Bytes>(now - before - held, 0) + kProcessMargin;
-  // What is free has the context taken out already.
-  if (!options.budget && !options.budget_percent) budget.total += now - before - held;
+  measure_overhead(budget, device, base, held);
+  // What is free has the overhead taken out already.
+  if (!options.budget && !options.budget_percent) budget.total += std::max<Bytes>(budget.overhead - kProcessMargin, 0);
   return budget;
+}
+
+void measure_overhead(Budget& budget, c10::Device device, const BudgetBase& base, Bytes held) {
+  // On the CPU a session's libraries hold nothing that can be told apart.
+  if (device.is_cpu() || budget.scope == Scope::tensors) return;
+  const Bytes before = budget.scope == Scope::session ? base.process_bytes : 0;
+  budget.overhead = std::max<Bytes>(process_memory(device).bytes - before - held, 0) + kProcessMargin;
 }
 
 const char* scope_name(Scope scope) {

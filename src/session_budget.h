@@ -25,10 +25,12 @@ struct Budget {
   [[nodiscard]] Bytes tensors() const { return total > overhead ? total - overhead : 0; }
 };
 
-// The budget with the overhead as it is now. Throws Error(bad_input) for a budget
-// or scope that makes no sense on the device. `held`: bytes of tensors that the
-// session holds on the device at the moment.
+// Throws Error(bad_input) for a budget or scope that makes no sense on the device.
+// `held`: bytes of tensors that the session holds on the device at the moment.
 Budget resolve_budget(const Options& options, c10::Device device, const BudgetBase& base, Bytes held);
+
+// The overhead as it is now, when every library is warm; the total stays.
+void measure_overhead(Budget& budget, c10::Device device, const BudgetBase& base, Bytes held);
 
 const char* scope_name(Scope scope);
 

@@ -61,17 +61,16 @@ std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& sh
   auto planned = std::make_unique<PlannedShape>(PlannedShape{shapes, prepare_graph(core, shapes), {}});
   const Graph& graph = planned->graph;
   const WeightTable& weights = core.archive.weights();
-  const Budget before = resolve_budget(core.options, core.device, core.budget_base, held_bytes(core));
-  Recorder recorder(recorder_options(core, before.tensors() - held_bytes(core)), core.store.get());
+  const Bytes held = held_bytes(core);
+  Budget budget = resolve_budget(core.options, core.device, core.budget_base, held);
+  Recorder recorder(recorder_options(core, budget.tensors() - held), core.store.get());
   const Facts facts = collect_facts(graph, weights, recorder, progress_of(core));
 
   const LowerOptions lower{.io = core.options.host_io && core.device.is_cuda() ? IoPlace::host : IoPlace::device};
   const std::vector<bool> constant = constant_nodes(graph, core.schemas, &weights);
   const std::vector<Candidate> frontier =
       search(graph, weights, facts, constant, recorder, lower, search_options(core, graph));
-  // Measured again: by now every library is warm.
-  const Budget budget = resolve_budget(core.options, core.device, core.budget_base,
-                                       held_bytes(core) + recorder.slab_bytes());
+  measure_overhead(budget, core.device, core.budget_base, held + recorder.slab_bytes());
   const auto fit = [&](Bytes bytes) { return choose(graph, weights, facts, recorder, lower, frontier, bytes); };
   const NoFit smallest = std::get<NoFit>(fit(0));
   auto chosen = fit(budget.tensors());
