@@ -65,6 +65,8 @@ struct Recorder::State {
   double spent_s = 0;
 
   StepRecord find_or_measure(const StepSpec& spec);
+  StepRecord use(StepRecord& known);
+  StepRecord measure(const StepSpec& spec, const std::string& key);
   StepRecord estimate(const StepSpec& spec);
   StepRecord infeasible(const StepSpec& spec);
   bool fits_by_type(const StepSpec& spec) const;
@@ -122,28 +124,40 @@ StepRecord Recorder::State::find_or_measure(const StepSpec& spec) {
   const std::string key = key_prefix + spec.key();
   const c10::InferenceMode inference;
   const c10::DeviceGuard on_device(options.device);
-  if (std::optional<StepRecord> known = store == nullptr ? std::nullopt : store->find(key)) {
-    const bool cold =
-        options.device.is_cuda() && options.warm_up_known && !warm_steps().contains(key);
-    if (cold && (!fits_by_type(spec) || !warm_up_step(spec, open_slab(), measure_options()))) {
-      return infeasible(spec);  // under this slab; known from a larger one
-    }
-    warm_steps().insert(key);
-    ++counts.known;
-    return *known;
-  }
+  std::optional<StepRecord> known = store == nullptr ? std::nullopt : store->find(key);
+  const bool warm = options.device.is_cpu() || !options.warm_up_known || warm_steps().contains(key);
+  if (known && warm) return use(*known);
   if (!fits_by_type(spec)) return infeasible(spec);
-  if (spent_s >= options.time_limit_s) return estimate(spec);
+  if (known) {
+    // With another slab a library may choose another way than when the record was
+    // made, and keep it: then the record is not of this process.
+    const auto first = warm_up_step(spec, open_slab(), measure_options());
+    if (!first) return infeasible(spec);
+    warm_steps().insert(key);
+    if (first->record.events == known->events) return use(*known);
+  } else if (spent_s >= options.time_limit_s) {
+    return estimate(spec);
+  }
+  return measure(spec, key);
+}
+
+StepRecord Recorder::State::use(StepRecord& known) {
+  ++counts.known;
+  return std::move(known);
+}
+
+StepRecord Recorder::State::measure(const StepSpec& spec, const std::string& key) {
   const Clock::time_point start = Clock::now();
-  std::optional<StepRecord> measured = measure_step(spec, open_slab(), measure_options());
+  auto measured = measure_step(spec, open_slab(), measure_options());
   // A cap binds only operators that have another way.
   if (!measured && options.workspace_cap > 0) measured = measure_step(spec, *slab, {alignment, 0});
   spent_s += seconds_since(start);
   if (!measured) return infeasible(spec);
   warm_steps().insert(key);
   ++counts.measured;
-  if (store != nullptr) store->put(key, *measured);
-  return std::move(*measured);
+  // The key does not have the slab's size, so what depends on it is not kept.
+  if (store != nullptr && !measured->slab_was_full) store->put(key, measured->record);
+  return std::move(measured->record);
 }
 
 // Inputs alone must fit; outputs and temporaries are tried.

@@ -46,7 +46,7 @@ class EventTimer final : public StepTimer {
 
 void warm_up_cuda_libraries(c10::Device device) {
   const c10::cuda::CUDAGuard guard(device);
-  C10_CUDA_CHECK(cudaFree(nullptr));   // creates the context
+  C10_CUDA_CHECK(cudaFree(nullptr));  // creates the context
   // Each creates its workspace of the current stream and keeps it.
   at::cuda::getCurrentCUDABlasHandle();
   at::cuda::getCUDABlasLtWorkspace();

@@ -97,8 +97,9 @@ class Bench {
     for (const Type& type : spec.output_types) output_sizes_.push_back(type.bytes());
   }
 
-  StepRecord run() {
+  Measurement run() {
     StepRecord record;
+    bool full = false;
     std::vector<IValue> results;  // outlives the scope: freeing results is not part of the step
     {
       const RecordScope scope(slab_, options_.alignment, options_.workspace_cap, output_sizes_);
@@ -106,10 +107,11 @@ class Bench {
       results = call_.run(values_);
       record.ms = timer_->stop();
       record.events = scope.events();
+      full = scope.slab_was_full();
       OutputReader reader(spec_, inputs_, scope);
       for (const IValue& result : results) record.outputs.push_back(reader.read(result));
     }
-    return record;
+    return {std::move(record), full};
   }
 
  private:
@@ -153,30 +155,29 @@ auto with_inputs(const StepSpec& spec, Work&& work)
 
 }  // namespace
 
-std::optional<StepRecord> measure_step(const StepSpec& spec, Slab& slab,
-                                       const MeasureOptions& options) {
+std::optional<Measurement> measure_step(const StepSpec& spec, Slab& slab,
+                                        const MeasureOptions& options) {
   return with_inputs(spec, [&](Synthetic kind) {
     Bench bench(spec, slab, options, kind);
-    const StepRecord first = bench.run();
+    const Measurement first = bench.run();
+    bool full = first.slab_was_full;  // what a library chose then it keeps
     // On the CPU the first call allocates like all others; on CUDA libraries
     // plan and load kernels in it.
     if (slab.device().is_cpu()) {
-      if (first.ms > kLongMs) return first;
-    } else if (first.ms <= kLongMs) {
-      bench.run();
+      if (first.record.ms > kLongMs) return first;
+    } else if (first.record.ms <= kLongMs) {
+      full |= bench.run().slab_was_full;
     }
-    StepRecord record = bench.run();
-    if (slab.device().is_cpu()) record.ms = std::min(record.ms, first.ms);
-    return record;
+    Measurement last = bench.run();
+    if (slab.device().is_cpu()) last.record.ms = std::min(last.record.ms, first.record.ms);
+    last.slab_was_full |= full;
+    return last;
   });
 }
 
-bool warm_up_step(const StepSpec& spec, Slab& slab, const MeasureOptions& options) {
-  const auto done = with_inputs(spec, [&](Synthetic kind) {
-    Bench(spec, slab, options, kind).run();
-    return true;
-  });
-  return done.has_value();
+std::optional<Measurement> warm_up_step(const StepSpec& spec, Slab& slab,
+                                        const MeasureOptions& options) {
+  return with_inputs(spec, [&](Synthetic kind) { return Bench(spec, slab, options, kind).run(); });
 }
 
 }  // namespace lowwater

@@ -14,13 +14,21 @@ struct MeasureOptions {
   Bytes workspace_cap = 0;
 };
 
+struct Measurement {
+  StepRecord record;
+  // The slab refused an allocation, and the operator found another way: what
+  // was recorded holds for slabs of this size.
+  bool slab_was_full = false;
+};
+
 // Inputs, outputs and temporaries lie in `slab`. nullopt: they do not fit.
 // Throws Error(unsupported) with the first line of what the operator says.
 // Under InferenceMode.
-std::optional<StepRecord> measure_step(const StepSpec& spec, Slab& slab,
-                                       const MeasureOptions& options);
+std::optional<Measurement> measure_step(const StepSpec& spec, Slab& slab,
+                                        const MeasureOptions& options);
 
-// Runs the step once and forgets the result; false: it does not fit.
-bool warm_up_step(const StepSpec& spec, Slab& slab, const MeasureOptions& options);
+// The same from a single call, which on CUDA may not be typical yet.
+std::optional<Measurement> warm_up_step(const StepSpec& spec, Slab& slab,
+                                        const MeasureOptions& options);
 
 }  // namespace lowwater

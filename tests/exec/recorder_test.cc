@@ -180,6 +180,19 @@ TEST(Recorder, WorstCaseReturnsAsMuchAsItCan) {
   }
 }
 
+// layer_norm copies an operand that is not row-major: it has no way without.
+TEST(Recorder, ACapThatAnOperatorCannotKeepIsDropped) {
+  RecorderOptions capped = options();
+  capped.workspace_cap = 64;
+  Recorder recorder(capped, nullptr);
+  StepSpec spec =
+      step("aten::layer_norm", {Ref{0}, std::vector<std::int64_t>{32}}, {f32({16, 32}, {1, 16})});
+  spec.output_types = {{TypeKind::tensor, DType::f32, {16, 32}, {32, 1}, false}};
+  const StepRecord& record = recorder.record(spec);
+  EXPECT_FALSE(record.infeasible);
+  EXPECT_GE(record.temporary_bytes(), 16 * 32 * 4);
+}
+
 TEST(Recorder, AnInjectedFailureLeavesNothingBehind) {
   Recorder recorder(options(), nullptr);
   StepSpec spec = step("aten::softmax.int", {Ref{0}, std::int64_t{0}}, {f32({4, 4}, {1, 4})});
