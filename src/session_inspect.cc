@@ -80,13 +80,22 @@ void add_weights(ArchiveInfo& info, const WeightTable& table) {
   info.weight_bytes = table.total_bytes();
 }
 
-// The outputs' types are known once the program is bound to sizes. A model that
-// cannot be imported can be inspected all the same.
+// The outputs' types are known once the program is bound to sizes: those at
+// export. Where inputs have symbolic sizes, only the outputs' rank is told. A
+// model that cannot be imported can be inspected all the same.
 void add_output_types(ArchiveInfo& info, const ProgramDescription& program, const WeightTable& weights) {
   try {
-    fill_output_types(info.outputs, import_graph(program, weights, dump_schemas(), shapes_from_options(program, {})));
+    fill_output_types(info.outputs, import_graph(program, weights, dump_schemas(), InputShapes{}));
   } catch (const Error&) {
     return;
+  }
+  const bool fixed = std::all_of(program.inputs.begin(), program.inputs.end(), [](const InputDescription& input) {
+    return std::find(input.dims.begin(), input.dims.end(), -1) == input.dims.end();
+  });
+  if (fixed) return;
+  for (IoDescription& output : info.outputs) {
+    output.symbols.assign(output.sizes.size(), "?");
+    output.sizes.assign(output.sizes.size(), -1);
   }
 }
 

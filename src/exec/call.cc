@@ -4,7 +4,9 @@
 #include <ATen/core/Tensor.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "exec/call_box.h"
@@ -37,6 +39,15 @@ c10::OperatorHandle find_operator(const std::string& op) {
   }
   return *handle;
 }
+
+// "scatter" operators and the view that each writes through: (self, src, rest)
+// is a copy of self whose view(copy, rest) is src. PyTorch's kernels copy the
+// storage behind self, so that what they allocate depends on more than self.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kScatters = {{
+    {"aten::slice_scatter", "aten::slice.Tensor"},
+    {"aten::select_scatter", "aten::select.int"},
+    {"aten::diagonal_scatter", "aten::diagonal"},
+}};
 
 // A list argument that holds operands, boxed anew for every call.
 IValue tensor_list(const std::vector<std::int32_t>& refs, Values values) {
@@ -98,6 +109,11 @@ PreparedCall::PreparedCall(const std::string& op, const std::vector<Arg>& args,
     if (sym_ == nullptr) throw Error(ErrorKind::unsupported, "no such operator on sizes", op);
   } else {
     handle_ = find_operator(op);
+    for (const auto& [scatter, view] : kScatters) {
+      if (op != scatter) continue;
+      kind_ = Kind::scatter;
+      view_ = find_operator(std::string(view));
+    }
   }
   try {
     for (const Arg& arg : args) add_argument(arg, device);
@@ -177,6 +193,17 @@ void PreparedCall::fill(Values values) {
   }
 }
 
+// Leaves the result on the stack, like callBoxed.
+void PreparedCall::run_scatter() {
+  const at::Tensor copy = stack_[0].toTensor().clone();
+  const at::Tensor source = stack_[1].toTensor();
+  stack_.erase(stack_.begin() + 1);
+  stack_[0] = copy;
+  view_->callBoxed(stack_);
+  stack_[0].toTensor().copy_(source);
+  stack_[0] = copy;
+}
+
 std::vector<IValue> PreparedCall::run(Values values) {
   // Operands and results must not be kept alive by the reused stack.
   struct Cleared {
@@ -193,7 +220,11 @@ std::vector<IValue> PreparedCall::run(Values values) {
     results.push_back(chosen.isTensor() ? chosen.toTensor().clone(at::MemoryFormat::Contiguous)
                                         : chosen);
   } else {
-    handle_->callBoxed(stack_);
+    if (kind_ == Kind::scatter) {
+      run_scatter();
+    } else {
+      handle_->callBoxed(stack_);
+    }
     results.reserve(stack_.size());
     for (IValue& result : stack_) flatten_into(results, result);
   }

@@ -26,6 +26,8 @@ namespace lowwater {
 // Besides PyTorch's operators: "sym::..." (call_sym.h) and
 // "lowwater::select"(pred, a, b), a copy of a or of b. aten::view behaves like
 // aten::reshape: it copies where the operand's real strides leave no choice.
+// aten::slice_scatter and its like copy their operand, not the whole storage
+// that it is a view of.
 class PreparedCall {
  public:
   // Throws Error(unsupported) if the installed PyTorch has no such operator,
@@ -52,9 +54,11 @@ class PreparedCall {
   void add_defaults(c10::Device device);
   void fill(std::span<const c10::IValue> values);
 
-  enum class Kind : std::uint8_t { dispatched, symbolic, select };
+  enum class Kind : std::uint8_t { dispatched, symbolic, select, scatter };
   Kind kind_ = Kind::dispatched;
-  std::optional<c10::OperatorHandle> handle_;  // dispatched
+  void run_scatter();
+  std::optional<c10::OperatorHandle> handle_;  // dispatched, scatter
+  std::optional<c10::OperatorHandle> view_;    // scatter: what it writes through
   SymFunction sym_ = nullptr;                  // symbolic
   std::vector<c10::IValue> constants_;         // by argument; None where an operand goes
   std::vector<Operand> operands_;
