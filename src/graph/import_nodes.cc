@@ -139,6 +139,16 @@ void import_call(Importer& importer, Scope& scope, const ProgramNode& node) {
                            .guard_when = scope.guard_when});
 }
 
+// Export (2.9 to 2.11) gives an LSTM's last states one dimension of 1 too many:
+// [layers, 1, batch, hidden]. No kernel returns that.
+void repair_states(const ProgramNode& node, std::size_t output, Type& type) {
+  constexpr std::size_t kStateRank = 3;
+  const bool state = node.op == "aten::lstm.input" && output > 0;
+  if (!state || type.sizes.size() != kStateRank + 1 || type.sizes[1] != 1) return;
+  type.sizes.erase(type.sizes.begin() + 1);
+  type.strides.erase(type.strides.begin() + 1);
+}
+
 }  // namespace
 
 std::string place_of(const Importer& importer, const ProgramNode& node) {
@@ -170,8 +180,9 @@ std::vector<ValueId> add_outputs(Importer& importer, Scope& scope, const Program
     }
     ValueId id = kNone;
     if (const auto tensor = scope.graph.tensors.find(name); tensor != scope.graph.tensors.end()) {
-      id = add_named_value(importer, name,
-                           tensor_type(importer, tensor->second, place_of(importer, node)));
+      Type type = tensor_type(importer, tensor->second, place_of(importer, node));
+      repair_states(node, outputs.size(), type);
+      id = add_named_value(importer, name, std::move(type));
       if (importer.graph.value(id).type.dynamic)
         importer.dynamic_dims[id] = dynamic_dimensions(importer, tensor->second);
     } else if (const auto scalar = scope.graph.scalars.find(name);
