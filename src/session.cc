@@ -7,6 +7,8 @@
 #include "base/bytes.h"
 #include "exec/device.h"
 #include "exec/schemas.h"
+#include "plan/search.h"
+#include "rewrite/rewrite.h"
 #include "session_io.h"
 #include "session_plan.h"
 #include "session_run.h"
@@ -21,8 +23,23 @@ std::unique_ptr<RecordStore> open_store(const Options& options) {
   return folder.empty() || folder == "-" ? nullptr : std::make_unique<RecordStore>(folder);
 }
 
+// Names of rewrites and moves that do not exist would silently do nothing.
+void check_names(const std::set<std::string>& disabled) {
+  std::string known;
+  std::set<std::string> unknown = disabled;
+  const auto pass = [&](std::string_view name) {
+    known += (known.empty() ? "" : ", ") + std::string(name);
+    unknown.erase(std::string(name));
+  };
+  for (const Rewrite& rewrite : rewrite_table()) pass(rewrite.name);
+  for (const Move& move : move_table()) pass(move.name);
+  if (unknown.empty()) return;
+  throw Error(ErrorKind::bad_input, "no rewrite or move is called '" + *unknown.begin() + "'", "without", "there are: " + known);
+}
+
 std::unique_ptr<SessionCore> open_core(const std::string& path, const Options& options) {
   auto core = std::make_unique<SessionCore>();
+  check_names(options.disabled);
   core->options = options;
   core->device = parse_device(options.device);
   core->archive = Archive::open(path, options.model);

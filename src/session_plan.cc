@@ -27,6 +27,7 @@ SearchOptions search_options(const SessionCore& core, const Graph& graph) {
   SearchOptions options;
   options.random = random_nodes(graph, core.schemas);
   options.max_slowdown = core.options.max_slowdown;
+  options.disabled = core.options.disabled;
   return options;
 }
 

@@ -79,6 +79,7 @@ class Driver {
     while (current.excess > 0 && !stop()) {
       std::optional<Candidate> better;
       for (const Move& move : move_table()) {
+        if (options_.disabled.contains(std::string(move.name))) continue;
         better = improve(move, current);
         if (better) break;
       }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -60,6 +61,7 @@ struct SearchOptions {
   std::vector<bool> random;   // of random_nodes; empty: none is
   double max_slowdown = 0;    // 0: no limit; else points slower than this times the fastest are dropped
   double time_limit_ms = 5000;
+  std::set<std::string> disabled;   // names of moves to leave out
   std::function<bool()> interrupted;
 };
 

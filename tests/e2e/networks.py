@@ -30,6 +30,9 @@ def build(name: str) -> tuple[nn.Module, tuple]:
         if mean is not None:
             mean.copy_(torch.randn(mean.shape, generator=generator) * 0.1)
             part.running_var.copy_(torch.rand(mean.shape, generator=generator) + 0.5)
+    for weight in module.parameters():   # heads that start at zero would hide everything before them
+        if not weight.any():
+            weight.data.copy_(torch.randn(weight.shape, generator=generator) * 0.05)
     return module.eval().requires_grad_(False), inputs
 
 

@@ -382,7 +382,8 @@ def test_dense_block_holds_little_more_than_one_buffer(lowwater_cli, tmp_path):
     archive = lowwater.export(module.eval(), args, tmp_path / "m.pt2")
     plan = lowwater_cli.ok("plan", archive, "--json").json
     final = 56 * 12 * 12 * 4
-    assert plan["arena_bytes"] <= 2 * final   # the last cat: its operand and its result
+    # The last cat: its operand and its result. oneDNN's reordered copies come on top.
+    assert plan["arena_bytes"] - plan["peak"]["temporary_bytes"] <= 2 * final
 
 
 @pytest.mark.parametrize("part,advice", [(nn.Dropout(0.5), "eval"), (nn.BatchNorm2d(3), "eval")])
