@@ -31,7 +31,15 @@ if(EXISTS ${TORCH_DIR}/lib/libtorch_cuda.so)
           /usr/local/cuda/include REQUIRED)
   find_library(LOWWATER_CUDART NAMES libcudart.so.${cuda_major} cudart
     HINTS ${site}/nvidia/cu${cuda_major}/lib ${site}/nvidia/cuda_runtime/lib /usr/local/cuda/lib64 REQUIRED)
-  target_include_directories(lowwater_torch SYSTEM INTERFACE ${LOWWATER_CUDA_INCLUDE})
+  # The runtime's headers include the compiler's; the wheel torch depends on lacks
+  # those (requirements/base.txt adds them), a toolkit has them.
+  find_path(LOWWATER_CUDA_CRT_INCLUDE crt/host_defines.h
+    HINTS ${LOWWATER_CUDA_INCLUDE} $ENV{CUDA_HOME}/include /usr/local/cuda/include)
+  if(NOT LOWWATER_CUDA_CRT_INCLUDE)
+    message(FATAL_ERROR "No crt/host_defines.h: install nvidia-cuda-crt of CUDA ${TORCH_CUDA_VERSION} "
+      "beside PyTorch (requirements/base.txt), or a CUDA toolkit and set CUDA_HOME.")
+  endif()
+  target_include_directories(lowwater_torch SYSTEM INTERFACE ${LOWWATER_CUDA_INCLUDE} ${LOWWATER_CUDA_CRT_INCLUDE})
   get_filename_component(cudart_dir ${LOWWATER_CUDART} DIRECTORY)
   target_link_options(lowwater_torch INTERFACE -Wl,-rpath,${cudart_dir})
   list(APPEND torch_libraries ${TORCH_DIR}/lib/libtorch_cuda.so ${TORCH_DIR}/lib/libc10_cuda.so ${LOWWATER_CUDART})
