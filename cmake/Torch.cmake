@@ -54,7 +54,7 @@ target_link_libraries(lowwater_torch INTERFACE ${torch_libraries})
 # instead of pages of errors later.
 include(CheckCXXSourceCompiles)
 # (A static library is not linked, and CMake then passes no usage requirements on.)
-set(CMAKE_REQUIRED_INCLUDES ${TORCH_DIR}/include ${TORCH_DIR}/include/torch/csrc/api/include ${LOWWATER_CUDA_INCLUDE})
+get_target_property(CMAKE_REQUIRED_INCLUDES lowwater_torch INTERFACE_INCLUDE_DIRECTORIES)
 if(LOWWATER_CUDA)
   set(CMAKE_REQUIRED_DEFINITIONS -DLOWWATER_CUDA=1)
 endif()
