@@ -16,6 +16,13 @@ struct PlanFlags : CommonFlags {
   std::string output;
 };
 
+void print_timings(const Plan& plan) {
+  std::string line;
+  for (const PlanTiming& timing : plan.timings)
+    line += fmt::format("{}{} {:.0f} ms", line.empty() ? "" : ", ", timing.stage, timing.ms);
+  if (!line.empty()) std::cout << "\nPlanning: " << line << "\n";
+}
+
 int plan_command(const PlanFlags& flags) {
   Options options = to_options(flags);
   Progress progress("measuring", flags.quiet || flags.json);
@@ -29,6 +36,7 @@ int plan_command(const PlanFlags& flags) {
   if (!flags.output.empty() && plan.fits) write_text_file(flags.output, session.plan_json());
   if (flags.json) std::cout << plan_to_json(plan) << '\n';
   else std::cout << plan_to_text(plan);
+  if (!flags.json && flags.verbose > 0) print_timings(plan);
   return plan.fits ? kDone : kDoesNotFit;
 }
 

@@ -14,6 +14,7 @@
 #include "session_run.h"
 #include "session_shapes.h"
 #include "session_state.h"
+#include "session_timer.h"
 
 namespace lowwater {
 namespace {
@@ -39,17 +40,24 @@ void check_names(const std::set<std::string>& disabled) {
 
 std::unique_ptr<SessionCore> open_core(const std::string& path, const Options& options) {
   auto core = std::make_unique<SessionCore>();
+  StageTimer timer;
   check_names(options.disabled);
   core->options = options;
   core->device = parse_device(options.device);
   core->archive = Archive::open(path, options.model);
+  timer.lap("archive");
   core->program = parse_program(core->archive.program_json());
+  timer.lap("program");
   core->inputs = describe_inputs(core->program);
   core->outputs = describe_outputs(core->program);
   core->budget_base = budget_base(core->device);
   core->queue = make_queue(core->device);
+  timer.lap("device");
   core->schemas = dump_schemas();
+  timer.lap("schemas");
   core->store = open_store(options);
+  timer.lap("records");
+  core->open_timings = timer.take();
   return core;
 }
 

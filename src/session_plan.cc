@@ -10,9 +10,18 @@
 #include "plan/figures.h"
 #include "plan/search.h"
 #include "rewrite/rewrite.h"
+#include "session_timer.h"
 
 namespace lowwater {
 namespace {
+
+Graph prepare_graph(const SessionCore& core, const InputShapes& shapes, StageTimer& timer) {
+  Graph graph = import_graph(core.program, core.archive.weights(), core.schemas, shapes);
+  timer.lap("import");
+  run_rewrites(graph, {&core.archive.weights(), &core.schemas, &core.archive}, core.options.disabled);
+  timer.lap("rewrites");
+  return graph;
+}
 
 RecorderOptions recorder_options(const SessionCore& core, Bytes limit) {
   RecorderOptions options;
@@ -53,28 +62,33 @@ void add_budget(Plan& plan, const SessionCore& core, const Budget& budget, Bytes
 }  // namespace
 
 Graph prepare_graph(const SessionCore& core, const InputShapes& shapes) {
-  Graph graph = import_graph(core.program, core.archive.weights(), core.schemas, shapes);
-  run_rewrites(graph, {&core.archive.weights(), &core.schemas, &core.archive}, core.options.disabled);
-  return graph;
+  StageTimer timer;
+  return prepare_graph(core, shapes, timer);
 }
 
 std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& shapes) {
-  auto planned = std::make_unique<PlannedShape>(PlannedShape{shapes, prepare_graph(core, shapes), {}});
+  StageTimer timer;
+  auto planned = std::make_unique<PlannedShape>(PlannedShape{shapes, prepare_graph(core, shapes, timer), {}});
   const Graph& graph = planned->graph;
   const WeightTable& weights = core.archive.weights();
   const Bytes held = held_bytes(core);
   Budget budget = resolve_budget(core.options, core.device, core.budget_base, held);
   Recorder recorder(recorder_options(core, budget.tensors() - held), core.store.get());
+  timer.lap("budget");
   const Facts facts = collect_facts(graph, weights, recorder, progress_of(core));
+  timer.lap("facts");
 
   const LowerOptions lower{.io = core.options.host_io && core.device.is_cuda() ? IoPlace::host : IoPlace::device};
   const std::vector<bool> constant = constant_nodes(graph, core.schemas, &weights);
   const std::vector<Candidate> frontier =
       search(graph, weights, facts, constant, recorder, lower, search_options(core, graph));
+  timer.lap("search");
   measure_overhead(budget, core.device, core.budget_base, held + recorder.slab_bytes());
   const auto fit = [&](Bytes bytes) { return choose(graph, weights, facts, recorder, lower, frontier, bytes); };
   const NoFit smallest = std::get<NoFit>(fit(0));
+  timer.lap("smallest");
   auto chosen = fit(budget.tensors());
+  timer.lap("choose");
   if (auto* point = std::get_if<PlannedPoint>(&chosen)) {
     planned->plan.fits = true;
     fill_plan(planned->plan, graph, weights, facts, *point);
@@ -84,6 +98,9 @@ std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& sh
     fill_plan(planned->plan, graph, weights, facts, std::get<NoFit>(chosen));
   }
   add_budget(planned->plan, core, budget, smallest.needed);
+  timer.lap("figures");
+  planned->plan.timings = std::exchange(core.open_timings, {});   // of the first plan only
+  for (PlanTiming& timing : timer.take()) planned->plan.timings.push_back(std::move(timing));
   return planned;
 }
 

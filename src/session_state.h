@@ -51,6 +51,7 @@ struct SessionCore {
   std::unique_ptr<DeviceWeights> weights;
   std::unique_ptr<Executor> executor;           // of `executor_of`: one arena at a time
   const PlannedShape* executor_of = nullptr;
+  std::vector<PlanTiming> open_timings;         // of what comes before the first plan
   std::vector<std::byte> unplanned_state;       // mutated buffers as run_unplanned left them
 };
 

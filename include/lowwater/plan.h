@@ -15,6 +15,12 @@ struct PeakValue {
   std::int64_t bytes = 0;
 };
 
+// How long one part of planning took.
+struct PlanTiming {
+  std::string stage;       // "archive", "import", "rewrites", "facts", "search", "choose" ...
+  double ms = 0;
+};
+
 struct PlanDetails;        // schedule, program: private
 
 struct Plan {
@@ -38,6 +44,7 @@ struct Plan {
   std::string peak_op, peak_source;
   std::vector<PeakValue> peak_values;       // largest first; the culprits where it does not fit
   std::int64_t peak_temporary_bytes = 0;
+  std::vector<PlanTiming> timings;          // in order; empty for a stored plan
 
   std::shared_ptr<const PlanDetails> details;  // null where it does not fit
 };
