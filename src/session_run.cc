@@ -149,7 +149,7 @@ RunResult run_as_exported(SessionCore& core, const InputShapes& shapes, const st
     const SeedScope seed(core.device, core.options.seed);
     Bytes peak = 0;
     const std::vector<at::Tensor> outputs =
-        run_naive(graph, weights, core.archive.weights(), core.device, inputs, &peak, &result.stats.ms);
+        run_naive(graph, weights, core.archive.weights(), core.device, inputs, &peak, &result.stats.ms, core.queue);
     result.outputs = own_outputs(core, outputs, inputs);
     result.stats.measured_peak_bytes = peak + weights.device_bytes();
     for (const at::Tensor& input : inputs) {

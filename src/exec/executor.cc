@@ -227,7 +227,7 @@ bool Executor::State::capture() {
   try {
     execute(steps);
   } catch (...) {
-    (void)queue->end_capture();
+    queue->cancel_capture();
     throw;
   }
   graph = queue->end_capture();

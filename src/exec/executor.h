@@ -82,11 +82,12 @@ class Executor {
 };
 
 // Runs the graph node by node with PyTorch's allocator, freeing each value at
-// its last use: the oracle for verify and for tests. `peak_bytes` counts by the
-// scripted allocator's bookkeeping of live storages.
+// its last use: the oracle for verify and for tests. `peak_bytes`: what operators
+// held at most, as PyTorch's allocators reported it. `queue` null: one of its own.
 std::vector<at::Tensor> run_naive(const Graph& graph, const DeviceWeights& weights,
                                   const WeightTable& table, c10::Device device,
                                   const std::vector<at::Tensor>& inputs,
-                                  Bytes* peak_bytes = nullptr, double* ms = nullptr);
+                                  Bytes* peak_bytes = nullptr, double* ms = nullptr,
+                                  std::shared_ptr<DeviceQueue> queue = nullptr);
 
 }  // namespace lowwater

@@ -33,6 +33,7 @@ std::shared_ptr<std::byte> DeviceQueue::host_memory(Bytes size) {
 
 bool DeviceQueue::begin_capture() { return false; }
 std::unique_ptr<DeviceQueue::CapturedGraph> DeviceQueue::end_capture() { return nullptr; }
+void DeviceQueue::cancel_capture() noexcept {}
 
 std::shared_ptr<DeviceQueue> make_cuda_queue(c10::Device device);
 

@@ -43,6 +43,7 @@ class DeviceQueue {
   // False: this device has no graphs.
   virtual bool begin_capture();
   virtual std::unique_ptr<CapturedGraph> end_capture();
+  virtual void cancel_capture() noexcept;
 
  private:
   std::chrono::steady_clock::time_point started_;

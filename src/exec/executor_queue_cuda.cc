@@ -3,6 +3,7 @@
 
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAContextLight.h>
+#include <c10/cuda/CUDAFunctions.h>
 #include <c10/cuda/CUDAGuard.h>
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
@@ -50,6 +51,7 @@ class CudaQueue final : public DeviceQueue {
  public:
   explicit CudaQueue(c10::Device device) : device_(device) {
     at::globalContext().lazyInitDevice(c10::kCUDA);
+    c10::cuda::set_device(device.index());   // of this thread, which is the session's
     install_cpu_allocator();
     install_cuda_allocator();
     reserve(1, 0);
@@ -80,6 +82,7 @@ class CudaQueue final : public DeviceQueue {
   }
 
   void begin() override {
+    c10::cuda::set_device(device_.index());
     check(cudaEventRecord(started_, stream(0)), "recording an event");
     fork();
   }
@@ -127,6 +130,13 @@ class CudaQueue final : public DeviceQueue {
     cudaGraph_t graph = nullptr;
     check(cudaStreamEndCapture(stream(0), &graph), "capturing a CUDA graph");
     return std::make_unique<CudaGraph>(graph, stream(0));
+  }
+
+  void cancel_capture() noexcept override {
+    cudaGraph_t graph = nullptr;
+    (void)cudaStreamEndCapture(stream(0), &graph);
+    if (graph != nullptr) (void)cudaGraphDestroy(graph);
+    (void)cudaGetLastError();
   }
 
  private:

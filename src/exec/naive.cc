@@ -166,11 +166,11 @@ class Interpreter {
 
 std::vector<at::Tensor> run_naive(const Graph& graph, const DeviceWeights& weights, const WeightTable& table,
                                   c10::Device device, const std::vector<at::Tensor>& inputs,
-                                  Bytes* peak_bytes, double* ms) {
+                                  Bytes* peak_bytes, double* ms, std::shared_ptr<DeviceQueue> queue) {
   const c10::InferenceMode inference;
   if (inputs.size() != graph.inputs.size()) throw Error(ErrorKind::bad_input, "wrong number of inputs");
   Interpreter interpreter(graph, weights, table, device);
-  const std::shared_ptr<DeviceQueue> queue = make_queue(device);
+  if (queue == nullptr) queue = make_queue(device);
   interpreter.set_sources(inputs);
   const auto counter = std::make_shared<PeakCounter>(device);
   queue->begin();
