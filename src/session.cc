@@ -35,7 +35,8 @@ void check_names(const std::set<std::string>& disabled) {
   for (const Rewrite& rewrite : rewrite_table()) pass(rewrite.name);
   for (const Move& move : move_table()) pass(move.name);
   if (unknown.empty()) return;
-  throw Error(ErrorKind::bad_input, "no rewrite or move is called '" + *unknown.begin() + "'", "without", "there are: " + known);
+  throw Error(ErrorKind::bad_input, "no rewrite or move is called '" + *unknown.begin() + "'",
+              "without", "there are: " + known);
 }
 
 std::unique_ptr<SessionCore> open_core(const std::string& path, const Options& options) {
@@ -75,7 +76,8 @@ Session Session::open(const std::string& path, const Options& options) {
   return Session(std::move(state));
 }
 
-Session Session::open_with_plan(const std::string& path, const std::string& plan_json, const Options& options) {
+Session Session::open_with_plan(const std::string& path, const std::string& plan_json,
+                                const Options& options) {
   auto state = std::make_unique<State>(options.threads);
   state->worker.run([&] {
     state->core = open_core(path, options);
@@ -91,7 +93,8 @@ RunResult Session::run(const std::vector<TensorView>& inputs) {
   RunResult result;
   state_->worker.run([&] {
     SessionCore& core = *state_->core;
-    const PlannedShape& planned = plan_for(core, shapes_from_views(core.program, inputs));
+    const InputShapes shapes = shapes_from_views(core.program, inputs);
+    const PlannedShape& planned = plan_for(core, shapes);
     result = run_planned(core, planned, inputs);
   });
   return result;
@@ -116,6 +119,8 @@ const Plan& Session::plan() const { return state_->core->plans.front()->plan; }
 const std::vector<IoDescription>& Session::inputs() const { return state_->core->inputs; }
 const std::vector<IoDescription>& Session::outputs() const { return state_->core->outputs; }
 
-std::string Session::plan_json() const { return stored_plan(*state_->core, *state_->core->plans.front()); }
+std::string Session::plan_json() const {
+  return stored_plan(*state_->core, *state_->core->plans.front());
+}
 
 }  // namespace lowwater

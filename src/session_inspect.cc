@@ -39,7 +39,8 @@ bool is_known(const std::string& name) {
   const std::size_t colons = name.find("::");
   if (colons == std::string::npos || name.starts_with("higher_order::")) return true;
   const std::size_t dot = name.find('.', colons);
-  const c10::OperatorName op(name.substr(0, dot), dot == std::string::npos ? "" : name.substr(dot + 1));
+  const c10::OperatorName op(name.substr(0, dot),
+                             dot == std::string::npos ? "" : name.substr(dot + 1));
   return c10::Dispatcher::singleton().findSchema(op).has_value();
 }
 
@@ -49,7 +50,8 @@ void count_nodes(const json& graph, std::map<std::string, int>& counts) {
     ++counts[operator_name(node.value("target", ""))];
     for (const json& input : node.value("inputs", json::array())) {
       const json& arg = input.value("arg", json::object());
-      if (arg.is_object() && arg.contains("as_graph")) count_nodes(arg["as_graph"].value("graph", json::object()), counts);
+      if (arg.is_object() && arg.contains("as_graph"))
+        count_nodes(arg["as_graph"].value("graph", json::object()), counts);
     }
   }
 }
@@ -83,15 +85,17 @@ void add_weights(ArchiveInfo& info, const WeightTable& table) {
 // The outputs' types are known once the program is bound to sizes: those at
 // export. Where inputs have symbolic sizes, only the outputs' rank is told. A
 // model that cannot be imported can be inspected all the same.
-void add_output_types(ArchiveInfo& info, const ProgramDescription& program, const WeightTable& weights) {
+void add_output_types(ArchiveInfo& info, const ProgramDescription& program,
+                      const WeightTable& weights) {
   try {
     fill_output_types(info.outputs, import_graph(program, weights, dump_schemas(), InputShapes{}));
   } catch (const Error&) {
     return;
   }
-  const bool fixed = std::all_of(program.inputs.begin(), program.inputs.end(), [](const InputDescription& input) {
-    return std::find(input.dims.begin(), input.dims.end(), -1) == input.dims.end();
-  });
+  const bool fixed =
+      std::all_of(program.inputs.begin(), program.inputs.end(), [](const InputDescription& input) {
+        return std::find(input.dims.begin(), input.dims.end(), -1) == input.dims.end();
+      });
   if (fixed) return;
   for (IoDescription& output : info.outputs) {
     output.symbols.assign(output.sizes.size(), "?");
@@ -108,7 +112,8 @@ ArchiveInfo inspect(const std::string& path, const std::string& model, bool chec
   info.path = path;
   info.model = archive.model();
   info.torch_version = program.torch_version;
-  info.schema_version = std::to_string(program.schema_major) + "." + std::to_string(program.schema_minor);
+  info.schema_version =
+      std::to_string(program.schema_major) + "." + std::to_string(program.schema_minor);
   info.inputs = describe_inputs(program);
   info.outputs = describe_outputs(program);
   add_operators(info, archive.program_json());

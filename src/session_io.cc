@@ -25,7 +25,8 @@ at::Tensor borrow(const TensorView& view, DType dtype, c10::Device device) {
 
 bool is_mutated(const Graph& graph, std::size_t input) {
   return std::any_of(graph.outputs.begin(), graph.outputs.end(), [&](const Output& output) {
-    return output.kind == OutputKind::input_mutation && output.target == static_cast<std::int32_t>(input);
+    return output.kind == OutputKind::input_mutation &&
+           output.target == static_cast<std::int32_t>(input);
   });
 }
 

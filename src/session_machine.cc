@@ -11,7 +11,8 @@ namespace lowwater {
 namespace {
 
 std::string memory_text(const DeviceInfo& info) {
-  return info.name + ", " + format_bytes(info.total) + " of memory, " + format_bytes(info.free) + " free";
+  return info.name + ", " + format_bytes(info.total) + " of memory, " + format_bytes(info.free) +
+         " free";
 }
 
 Finding describe_gpu(c10::Device device) {
@@ -30,7 +31,8 @@ Finding describe_cache() {
   const std::string folder = default_cache_folder();
   if (folder.empty()) return {"record cache", "none: neither XDG_CACHE_HOME nor HOME is set", true};
   const RecordStore store(folder);
-  if (!store.problem().empty()) return {"record cache", store.path() + ": " + store.problem(), true};
+  if (!store.problem().empty())
+    return {"record cache", store.path() + ": " + store.problem(), true};
   return {"record cache", store.path(), false};
 }
 
@@ -40,8 +42,10 @@ std::string version() { return LOWWATER_VERSION; }
 
 std::vector<Finding> describe_machine() {
   std::vector<Finding> findings = {{"lowwater", version(), false}};
-  findings.push_back({"device cpu", memory_text(device_info(c10::kCPU)) + ", " +
-                                        std::to_string(at::get_num_threads()) + " threads", false});
+  findings.push_back({"device cpu",
+                      memory_text(device_info(c10::kCPU)) + ", " +
+                          std::to_string(at::get_num_threads()) + " threads",
+                      false});
   const std::vector<c10::Device> gpus = cuda_devices();
   for (const c10::Device gpu : gpus) findings.push_back(describe_gpu(gpu));
   if (gpus.empty()) findings.push_back({"device cuda", cuda_presence().why_none, false});

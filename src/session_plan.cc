@@ -18,7 +18,8 @@ namespace {
 Graph prepare_graph(const SessionCore& core, const InputShapes& shapes, StageTimer& timer) {
   Graph graph = import_graph(core.program, core.archive.weights(), core.schemas, shapes);
   timer.lap("import");
-  run_rewrites(graph, {&core.archive.weights(), &core.schemas, &core.archive}, core.options.disabled);
+  run_rewrites(graph, {&core.archive.weights(), &core.schemas, &core.archive},
+               core.options.disabled);
   timer.lap("rewrites");
   return graph;
 }
@@ -68,7 +69,8 @@ Graph prepare_graph(const SessionCore& core, const InputShapes& shapes) {
 
 std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& shapes) {
   StageTimer timer;
-  auto planned = std::make_unique<PlannedShape>(PlannedShape{shapes, prepare_graph(core, shapes, timer), {}});
+  auto planned =
+      std::make_unique<PlannedShape>(PlannedShape{shapes, prepare_graph(core, shapes, timer), {}});
   const Graph& graph = planned->graph;
   const WeightTable& weights = core.archive.weights();
   const Bytes held = held_bytes(core);
@@ -78,13 +80,16 @@ std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& sh
   const Facts facts = collect_facts(graph, weights, recorder, progress_of(core));
   timer.lap("facts");
 
-  const LowerOptions lower{.io = core.options.host_io && core.device.is_cuda() ? IoPlace::host : IoPlace::device};
+  const LowerOptions lower{.io = core.options.host_io && core.device.is_cuda() ? IoPlace::host
+                                                                               : IoPlace::device};
   const std::vector<bool> constant = constant_nodes(graph, core.schemas, &weights);
   const std::vector<Candidate> frontier =
       search(graph, weights, facts, constant, recorder, lower, search_options(core, graph));
   timer.lap("search");
   measure_overhead(budget, core.device, core.budget_base, held + recorder.slab_bytes());
-  const auto fit = [&](Bytes bytes) { return choose(graph, weights, facts, recorder, lower, frontier, bytes); };
+  const auto fit = [&](Bytes bytes) {
+    return choose(graph, weights, facts, recorder, lower, frontier, bytes);
+  };
   const NoFit smallest = std::get<NoFit>(fit(0));
   timer.lap("smallest");
   auto chosen = fit(budget.tensors());
@@ -99,7 +104,7 @@ std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& sh
   }
   add_budget(planned->plan, core, budget, smallest.needed);
   timer.lap("figures");
-  planned->plan.timings = std::exchange(core.open_timings, {});   // of the first plan only
+  planned->plan.timings = std::exchange(core.open_timings, {});  // of the first plan only
   for (PlanTiming& timing : timer.take()) planned->plan.timings.push_back(std::move(timing));
   return planned;
 }

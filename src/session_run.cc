@@ -27,7 +27,8 @@ WeightUse weight_use(const Graph& graph, const WeightTable& table) {
     return static_cast<std::size_t>(table.weights.at(static_cast<std::size_t>(id)).storage);
   };
   const auto read = [&](ValueId value) {
-    if (graph.value(value).kind == ValueKind::weight) use.needed[storage(graph.value(value).index)] = true;
+    if (graph.value(value).kind == ValueKind::weight)
+      use.needed[storage(graph.value(value).index)] = true;
   };
   for (const Node& node : graph.nodes) {
     for (const ValueId value : node_inputs(node)) read(value);
@@ -53,7 +54,8 @@ DeviceWeights& weights_for(SessionCore& core, const Graph& graph) {
     core.executor.reset();
     core.executor_of = nullptr;
     core.weights.reset();
-    core.weights = std::make_unique<DeviceWeights>(core.archive, core.device, use.needed, use.mutated);
+    core.weights =
+        std::make_unique<DeviceWeights>(core.archive, core.device, use.needed, use.mutated);
     if (!state.empty()) core.weights->exchange_state(state);
   }
   return *core.weights;
@@ -90,7 +92,8 @@ void check_runnable(const Plan& plan) {
   if (!plan.fits) {
     throw Error(ErrorKind::does_not_fit,
                 "the smallest budget is " + format_bytes(plan.smallest_budget_bytes) + " (" +
-                    std::to_string(plan.smallest_budget_bytes) + " bytes), given are " + format_bytes(plan.budget_bytes),
+                    std::to_string(plan.smallest_budget_bytes) + " bytes), given are " +
+                    format_bytes(plan.budget_bytes),
                 plan.peak_source);
   }
   if (plan.basis != "measured") {
@@ -108,15 +111,17 @@ const PlannedShape& plan_for(SessionCore& core, const InputShapes& shapes) {
     check_runnable((*known)->plan);
     return **known;
   }
-  core.executor.reset();   // its arena would take room from measuring
+  core.executor.reset();  // its arena would take room from measuring
   core.executor_of = nullptr;
-  if (core.plans.size() >= kPlansKept) core.plans.erase(core.plans.begin() + 1);   // the oldest but for the first
+  if (core.plans.size() >= kPlansKept)
+    core.plans.erase(core.plans.begin() + 1);  // the oldest but for the first
   core.plans.push_back(make_plan(core, shapes));
   check_runnable(core.plans.back()->plan);
   return *core.plans.back();
 }
 
-RunResult run_planned(SessionCore& core, const PlannedShape& planned, const std::vector<TensorView>& views) {
+RunResult run_planned(SessionCore& core, const PlannedShape& planned,
+                      const std::vector<TensorView>& views) {
   const std::vector<at::Tensor> inputs = borrow_inputs(core, planned.graph, views);
   Executor& executor = executor_for(core, planned);
   ExecStats stats;
@@ -129,15 +134,17 @@ RunResult run_planned(SessionCore& core, const PlannedShape& planned, const std:
   run.planned_peak_bytes = planned.plan.peak_bytes;
   run.planned_arena_bytes = planned.plan.arena_bytes;
   run.measured_arena_bytes = stats.arena_high_water;
-  run.measured_peak_bytes = stats.arena_high_water + program.constant_bytes + core.weights->device_bytes() +
-                            input_bytes(program, inputs) + stats.output_bytes + stats.stray_bytes;
+  run.measured_peak_bytes = stats.arena_high_water + program.constant_bytes +
+                            core.weights->device_bytes() + input_bytes(program, inputs) +
+                            stats.output_bytes + stats.stray_bytes;
   if (core.device.is_cuda()) run.process_peak_bytes = process_memory(core.device).bytes;
   run.strays = stats.strays;
   run.ms = stats.ms;
   return result;
 }
 
-RunResult run_as_exported(SessionCore& core, const InputShapes& shapes, const std::vector<TensorView>& views) {
+RunResult run_as_exported(SessionCore& core, const InputShapes& shapes,
+                          const std::vector<TensorView>& views) {
   const auto known = std::find_if(core.plans.begin(), core.plans.end(),
                                   [&](const auto& planned) { return planned->shapes == shapes; });
   const Graph graph = known != core.plans.end() ? (*known)->graph : prepare_graph(core, shapes);
@@ -149,7 +156,8 @@ RunResult run_as_exported(SessionCore& core, const InputShapes& shapes, const st
     const SeedScope seed(core.device, core.options.seed);
     Bytes peak = 0;
     const std::vector<at::Tensor> outputs =
-        run_naive(graph, weights, core.archive.weights(), core.device, inputs, &peak, &result.stats.ms, core.queue);
+        run_naive(graph, weights, core.archive.weights(), core.device, inputs, &peak,
+                  &result.stats.ms, core.queue);
     result.outputs = own_outputs(core, outputs, inputs);
     result.stats.measured_peak_bytes = peak + weights.device_bytes();
     for (const at::Tensor& input : inputs) {

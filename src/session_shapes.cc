@@ -11,7 +11,8 @@ namespace {
 using Sizes = std::vector<std::int64_t>;
 
 // "f32[s0,3,8,8]": fixed sizes as numbers, symbolic ones by name.
-std::string text_of(const std::string& dtype, const Sizes& sizes, const std::vector<std::string>& symbols) {
+std::string text_of(const std::string& dtype, const Sizes& sizes,
+                    const std::vector<std::string>& symbols) {
   std::string text = dtype + "[";
   for (std::size_t i = 0; i < sizes.size(); ++i) {
     if (i > 0) text += ",";
@@ -40,7 +41,9 @@ bool fits(const InputDescription& input, const Sizes& sizes) {
 
 void check_names(const ProgramDescription& program, const std::map<std::string, Sizes>& given) {
   for (const auto& [name, sizes] : given) {
-    const auto same = [&](const InputDescription& input) { return input.name == name && input.is_tensor; };
+    const auto same = [&](const InputDescription& input) {
+      return input.name == name && input.is_tensor;
+    };
     if (std::any_of(program.inputs.begin(), program.inputs.end(), same)) continue;
     std::string names;
     for (const InputDescription& input : program.inputs) {
@@ -58,7 +61,8 @@ std::map<std::string, std::int64_t> bindings(const ProgramDescription& program,
   for (const InputDescription& input : program.inputs) {
     const auto found = given.find(input.name);
     if (found == given.end()) continue;
-    if (!fits(input, found->second)) wrong_sizes(input, text_of(std::string(dtype_name(input.dtype)), found->second, {}));
+    if (!fits(input, found->second))
+      wrong_sizes(input, text_of(std::string(dtype_name(input.dtype)), found->second, {}));
     for (std::size_t i = 0; i < input.dims.size(); ++i) {
       if (input.dims[i] < 0) bound[input.symbols[i]] = found->second[i];
     }
@@ -68,7 +72,8 @@ std::map<std::string, std::int64_t> bindings(const ProgramDescription& program,
 
 }  // namespace
 
-InputShapes shapes_from_options(const ProgramDescription& program, const std::map<std::string, Sizes>& given) {
+InputShapes shapes_from_options(const ProgramDescription& program,
+                                const std::map<std::string, Sizes>& given) {
   check_names(program, given);
   const auto bound = bindings(program, given);
   InputShapes shapes;
@@ -77,25 +82,28 @@ InputShapes shapes_from_options(const ProgramDescription& program, const std::ma
     shapes.emplace_back();
     if (!input.is_tensor) continue;
     shapes.back() = input.dims;
-    if (const auto found = given.find(input.name); found != given.end()) shapes.back() = found->second;
+    if (const auto found = given.find(input.name); found != given.end())
+      shapes.back() = found->second;
     for (std::size_t i = 0; i < input.dims.size(); ++i) {
       if (shapes.back()[i] >= 0) continue;
       if (const auto symbol = bound.find(input.symbols[i]); symbol != bound.end()) {
         shapes.back()[i] = symbol->second;
       } else {
-        missing += (missing.empty() ? "" : ", ") + ("\"" + input.name + "\" dimension ") + std::to_string(i) +
-                   " (" + input.symbols[i] + ")";
+        missing += (missing.empty() ? "" : ", ") + ("\"" + input.name + "\" dimension ") +
+                   std::to_string(i) + " (" + input.symbols[i] + ")";
       }
     }
   }
   if (!missing.empty()) {
-    throw Error(ErrorKind::bad_input, "these sizes depend on the input and are not given: " + missing, {},
+    throw Error(ErrorKind::bad_input,
+                "these sizes depend on the input and are not given: " + missing, {},
                 "give the shapes of those inputs (--shape NAME=1x3x512x512)");
   }
   return shapes;
 }
 
-InputShapes shapes_from_views(const ProgramDescription& program, const std::vector<TensorView>& views) {
+InputShapes shapes_from_views(const ProgramDescription& program,
+                              const std::vector<TensorView>& views) {
   if (views.size() != program.inputs.size()) {
     throw Error(ErrorKind::bad_input, "the model takes " + std::to_string(program.inputs.size()) +
                                           " inputs, got " + std::to_string(views.size()));
@@ -107,9 +115,11 @@ InputShapes shapes_from_views(const ProgramDescription& program, const std::vect
     shapes.emplace_back();
     if (!input.is_tensor) continue;
     const bool same_type = view.dtype == dtype_name(input.dtype);
-    if (!same_type || !fits(input, view.sizes)) wrong_sizes(input, text_of(view.dtype, view.sizes, {}));
+    if (!same_type || !fits(input, view.sizes))
+      wrong_sizes(input, text_of(view.dtype, view.sizes, {}));
     if (!view.strides.empty() && view.strides.size() != view.sizes.size()) {
-      throw Error(ErrorKind::bad_input, "its strides and sizes differ in number", "input \"" + input.name + "\"");
+      throw Error(ErrorKind::bad_input, "its strides and sizes differ in number",
+                  "input \"" + input.name + "\"");
     }
     const bool empty = std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end();
     if (view.data == nullptr && !empty) {
@@ -143,7 +153,8 @@ std::vector<IoDescription> describe_outputs(const ProgramDescription& program) {
 void fill_output_types(std::vector<IoDescription>& outputs, const Graph& graph) {
   for (std::size_t i = 0; i < outputs.size() && i < graph.outputs.size(); ++i) {
     const auto* ref = std::get_if<Ref>(&graph.outputs[i].value);
-    outputs[i].is_tensor = ref != nullptr && ref->id >= 0 && graph.value(ref->id).type.kind == TypeKind::tensor;
+    outputs[i].is_tensor =
+        ref != nullptr && ref->id >= 0 && graph.value(ref->id).type.kind == TypeKind::tensor;
     if (!outputs[i].is_tensor) continue;
     const Type& type = graph.value(ref->id).type;
     outputs[i].dtype = dtype_name(type.dtype);

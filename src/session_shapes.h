@@ -18,7 +18,8 @@ InputShapes shapes_from_options(const ProgramDescription& program,
 
 // Checks number, type, rank and fixed sizes of the views. Throws Error(bad_input)
 // with the input's name, what the model takes and what it got.
-InputShapes shapes_from_views(const ProgramDescription& program, const std::vector<TensorView>& views);
+InputShapes shapes_from_views(const ProgramDescription& program,
+                              const std::vector<TensorView>& views);
 
 std::vector<IoDescription> describe_inputs(const ProgramDescription& program);
 // Names only, as far as the archive tells; types are filled in from a graph.

@@ -44,15 +44,15 @@ struct SessionCore {
   SchemaTable schemas;
   ProgramDescription program;
   std::vector<IoDescription> inputs, outputs;
-  BudgetBase budget_base;                       // what the process held before
-  std::unique_ptr<RecordStore> store;           // null: no cache
+  BudgetBase budget_base;              // what the process held before
+  std::unique_ptr<RecordStore> store;  // null: no cache
   std::shared_ptr<DeviceQueue> queue;
-  std::vector<std::unique_ptr<PlannedShape>> plans;   // the first is the one that open() made
+  std::vector<std::unique_ptr<PlannedShape>> plans;  // the first is the one that open() made
   std::unique_ptr<DeviceWeights> weights;
-  std::unique_ptr<Executor> executor;           // of `executor_of`: one arena at a time
+  std::unique_ptr<Executor> executor;  // of `executor_of`: one arena at a time
   const PlannedShape* executor_of = nullptr;
-  std::vector<PlanTiming> open_timings;         // of what comes before the first plan
-  std::vector<std::byte> unplanned_state;       // mutated buffers as run_unplanned left them
+  std::vector<PlanTiming> open_timings;    // of what comes before the first plan
+  std::vector<std::byte> unplanned_state;  // mutated buffers as run_unplanned left them
 };
 
 struct Session::State {
@@ -60,7 +60,9 @@ struct Session::State {
   State(const State&) = delete;
   State& operator=(const State&) = delete;
   // Everything that lives on the device goes on the thread that made it.
-  ~State() { worker.run([this] { core.reset(); }); }
+  ~State() {
+    worker.run([this] { core.reset(); });
+  }
 
   std::unique_ptr<SessionCore> core;
   Worker worker;

@@ -57,7 +57,8 @@ void check_origin(const json& stored, const SessionCore& core) {
     const auto found = stored.find(key);
     if (found != stored.end() && *found == value) continue;
     const std::string was = found == stored.end() ? "nothing" : found->dump();
-    throw Error(ErrorKind::bad_input, "it was made for another " + key + " (" + was + ", here " + value.dump() + ")",
+    throw Error(ErrorKind::bad_input,
+                "it was made for another " + key + " (" + was + ", here " + value.dump() + ")",
                 "the stored plan", "make a new one with `lowwater plan -o`");
   }
 }
@@ -69,7 +70,8 @@ static void to_json(json& out, const PeakValue& value) {
   out = {{"name", value.name}, {"source", value.source}, {"bytes", value.bytes}};
 }
 static void from_json(const json& in, PeakValue& value) {
-  value = {in.at("name").get<std::string>(), in.at("source").get<std::string>(), in.at("bytes").get<std::int64_t>()};
+  value = {in.at("name").get<std::string>(), in.at("source").get<std::string>(),
+           in.at("bytes").get<std::int64_t>()};
 }
 
 std::string stored_plan(const SessionCore& core, const PlannedShape& planned) {
@@ -93,15 +95,18 @@ std::unique_ptr<PlannedShape> adopt_plan(SessionCore& core, const std::string& t
     check_origin(stored, core);
     stored.at("shapes").get_to(planned->shapes);
     const json& figures = stored.at("figures");
-    visit_figures(planned->plan, [&](const char* name, auto& value) { figures.at(name).get_to(value); });
+    visit_figures(planned->plan,
+                  [&](const char* name, auto& value) { figures.at(name).get_to(value); });
     details.program = program_from_json(stored.at("program").dump());
   } catch (const json::exception& error) {
-    throw Error(ErrorKind::bad_input, std::string("it is not a plan: ") + error.what(), "the stored plan");
+    throw Error(ErrorKind::bad_input, std::string("it is not a plan: ") + error.what(),
+                "the stored plan");
   }
   planned->graph = prepare_graph(core, planned->shapes);
   const std::vector<Violation> violations = verify_program(planned->graph, details.program);
   if (!violations.empty()) {
-    throw Error(ErrorKind::bad_input, "it is not sound: " + violations.front().what, "the stored plan");
+    throw Error(ErrorKind::bad_input, "it is not sound: " + violations.front().what,
+                "the stored plan");
   }
   planned->plan.fits = true;
   planned->plan.device = core.options.device;

@@ -14,7 +14,8 @@ class StageTimer {
  public:
   void lap(std::string stage) {
     const auto now = std::chrono::steady_clock::now();
-    timings_.push_back({std::move(stage), std::chrono::duration<double, std::milli>(now - last_).count()});
+    timings_.push_back(
+        {std::move(stage), std::chrono::duration<double, std::milli>(now - last_).count()});
     last_ = now;
   }
   [[nodiscard]] std::vector<PlanTiming> take() { return std::move(timings_); }

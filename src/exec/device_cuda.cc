@@ -27,11 +27,15 @@ void check(cudaError_t status, const char* doing) {
 }
 
 // 13000 -> "13.0"
-std::string cuda_version(int number) { return fmt::format("{}.{}", number / 1000, number % 1000 / 10); }
+std::string cuda_version(int number) {
+  return fmt::format("{}.{}", number / 1000, number % 1000 / 10);
+}
 
 std::string bus_id(c10::Device device) {
   std::array<char, 32> text{};
-  if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device.index()) == cudaSuccess) return text.data();
+  if (cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), device.index()) ==
+      cudaSuccess)
+    return text.data();
   (void)cudaGetLastError();
   return {};
 }
@@ -54,14 +58,15 @@ void note_cuda_baseline(c10::Device device) {
   if (known.bytes.contains(device.index())) return;
   const bool fresh = !c10::cuda::hasPrimaryContext(device.index());
   const auto others = fresh ? nvml_device_bytes(bus_id(device)) : std::nullopt;
-  known.bytes[device.index()] = others.value_or(0);   // 0: everything counts as ours, on the safe side
+  known.bytes[device.index()] =
+      others.value_or(0);  // 0: everything counts as ours, on the safe side
 }
 
 CudaPresence cuda_presence() {
   CudaPresence presence;
   const cudaError_t status = cudaGetDeviceCount(&presence.devices);
   if (status == cudaSuccess && presence.devices > 0) return presence;
-  (void)cudaGetLastError();   // or the next CUDA call would report it
+  (void)cudaGetLastError();  // or the next CUDA call would report it
   presence.devices = 0;
   int driver = 0;
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) {
@@ -101,10 +106,12 @@ ProcessMemory cuda_process_memory(c10::Device device) {
 std::vector<std::string> cuda_library_versions() {
   std::vector<std::string> lines;
   int runtime = 0, driver = 0;
-  if (cudaRuntimeGetVersion(&runtime) == cudaSuccess) lines.push_back("CUDA " + cuda_version(runtime));
+  if (cudaRuntimeGetVersion(&runtime) == cudaSuccess)
+    lines.push_back("CUDA " + cuda_version(runtime));
   const auto version = nvml_driver_version();
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0) {
-    lines.push_back(fmt::format("NVIDIA driver {} (CUDA {})", version.value_or("?"), cuda_version(driver)));
+    lines.push_back(
+        fmt::format("NVIDIA driver {} (CUDA {})", version.value_or("?"), cuda_version(driver)));
     const long cudnn = at::detail::getCUDAHooks().versionCuDNN();
     lines.push_back(fmt::format("cuDNN {}.{}.{}", cudnn / 10000, cudnn % 10000 / 100, cudnn % 100));
   }

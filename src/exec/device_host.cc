@@ -17,7 +17,7 @@ constexpr Bytes kNoLimit = std::numeric_limits<Bytes>::max();
 std::optional<Bytes> read_number(const std::string& path) {
   std::ifstream file(path);
   Bytes number = 0;
-  if (!(file >> number)) return std::nullopt;   // missing, or "max"
+  if (!(file >> number)) return std::nullopt;  // missing, or "max"
   return number;
 }
 
@@ -50,12 +50,13 @@ std::vector<std::string> group_folders(const std::string& root, const std::strin
     folders.push_back(root + mount + path);
     path.resize(path.rfind('/'));
   }
-  folders.push_back(root + mount);   // also where a container sees its own group
+  folders.push_back(root + mount);  // also where a container sees its own group
   return folders;
 }
 
 // Takes a group's limit into account; page cache that can be dropped is free.
-void limit(HostMemory& memory, std::optional<Bytes> most, std::optional<Bytes> used, Bytes droppable) {
+void limit(HostMemory& memory, std::optional<Bytes> most, std::optional<Bytes> used,
+           Bytes droppable) {
   if (!most || *most <= 0 || *most >= kNoLimit / 2) return;
   memory.total = std::min(memory.total, *most);
   const Bytes in_use = std::max<Bytes>(used.value_or(0) - droppable, 0);

@@ -15,7 +15,7 @@ struct HostMemory {
 // `root` is put before /proc and /sys; for tests.
 HostMemory host_memory(const std::string& root = {});
 
-std::string host_name(const std::string& root = {});   // the CPU's model
+std::string host_name(const std::string& root = {});  // the CPU's model
 
 // Resident bytes of this process.
 Bytes host_process_bytes();

@@ -44,8 +44,8 @@ struct Executor::State {
   bool random = false;
   std::int64_t runs = 0;
   std::unique_ptr<DeviceQueue::CapturedGraph> graph;
-  ExecStats stats;          // of the current run
-  ExecStats graph_stats;    // of the captured one
+  ExecStats stats;        // of the current run
+  ExecStats graph_stats;  // of the captured one
 
   State(Program p, const DeviceWeights& weights, const ExecutorOptions& o)
       : program(std::move(p)),
@@ -74,7 +74,8 @@ struct Executor::State {
 
 void Executor::State::launch(PreparedLaunch& step) {
   const Launch& launch = *step.launch;
-  if (launch.guard != kNone && is_true(places.values[at(launch.guard)]) != launch.guard_when) return;
+  if (launch.guard != kNone && is_true(places.values[at(launch.guard)]) != launch.guard_when)
+    return;
   queue->use(launch.stream);
   for (const BufferId buffer : step.taken_over) holders[at(buffer)] = {};
   if (poison) {
@@ -107,7 +108,8 @@ void Executor::State::launch(PreparedLaunch& step) {
 void Executor::State::keep(PreparedLaunch& step, std::vector<c10::IValue>& results) {
   const std::vector<SlotId>& outputs = step.launch->outputs;
   if (results.size() < outputs.size()) {
-    throw Error(ErrorKind::internal, fmt::format("{} results where the plan has {}", results.size(), outputs.size()),
+    throw Error(ErrorKind::internal,
+                fmt::format("{} results where the plan has {}", results.size(), outputs.size()),
                 where(*step.launch));
   }
   for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -127,7 +129,8 @@ void Executor::State::accept(const PreparedLaunch& step, SlotId id, const at::Te
     places.values[at(id)] = c10::IValue();
     return;
   }
-  const bool fresh = std::find(step.allocated.begin(), step.allocated.end(), slot.buffer) != step.allocated.end();
+  const bool fresh =
+      std::find(step.allocated.begin(), step.allocated.end(), slot.buffer) != step.allocated.end();
   const bool planned = places.address(slot.buffer) != nullptr;
   if (fresh && planned && !holders[at(slot.buffer)]) holders[at(slot.buffer)] = tensor.storage();
   if (fresh && !planned) places.bind(slot.buffer, tensor.storage(), 0);
@@ -139,12 +142,15 @@ void Executor::State::accept(const PreparedLaunch& step, SlotId id, const at::Te
   const bool lands = tensor.numel() == 0 || tensor.const_data_ptr() == expected.const_data_ptr();
   if (lands && matches(tensor, slot.meta)) return;
   const auto* target = static_cast<const std::byte*>(expected.const_data_ptr());
-  throw Error(ErrorKind::internal,
-              fmt::format("{} gave {}{}, planned was {}", step.launch->op, describe(meta_of(tensor)),
-                          lands ? "" : fmt::format(" {} bytes from its place",
-                                                   static_cast<const std::byte*>(tensor.const_data_ptr()) - target),
-                          describe(slot.meta)),
-              where(*step.launch));
+  throw Error(
+      ErrorKind::internal,
+      fmt::format(
+          "{} gave {}{}, planned was {}", step.launch->op, describe(meta_of(tensor)),
+          lands ? ""
+                : fmt::format(" {} bytes from its place",
+                              static_cast<const std::byte*>(tensor.const_data_ptr()) - target),
+          describe(slot.meta)),
+      where(*step.launch));
 }
 
 // The block of a buffer that no launch allocates: the target of a copy.
@@ -231,7 +237,8 @@ bool Executor::State::capture() {
     throw;
   }
   graph = queue->end_capture();
-  if (stats.strays > 0) throw Error(ErrorKind::internal, "a captured run allocated outside of its plan");
+  if (stats.strays > 0)
+    throw Error(ErrorKind::internal, "a captured run allocated outside of its plan");
   graph_stats = stats;
   return true;
 }
@@ -251,12 +258,15 @@ Executor::Executor(Program program, const DeviceWeights& weights, const Executor
   const c10::InferenceMode inference;
   if (options.cuda_graph) {
     const std::string why = cannot_capture(program);
-    if (!why.empty()) throw Error(ErrorKind::unsupported, "no CUDA graph of this model: " + why, {}, "leave out --cuda-graph");
+    if (!why.empty())
+      throw Error(ErrorKind::unsupported, "no CUDA graph of this model: " + why, {},
+                  "leave out --cuda-graph");
   }
   state_ = std::make_unique<State>(std::move(program), weights, options);
   State& s = *state_;
   s.queue->reserve(static_cast<int>(s.program.stream_names.size()), s.program.events);
-  std::vector<PreparedStep> once = prepare_steps(s.program, s.program.once, s.places, options.device);
+  std::vector<PreparedStep> once =
+      prepare_steps(s.program, s.program.once, s.places, options.device);
   s.steps = prepare_steps(s.program, s.program.steps, s.places, options.device);
   s.random = draws_random(s.program.steps);
   if (options.poison && s.places.arena() != nullptr) s.poison.emplace(s.program, *s.places.arena());
@@ -278,14 +288,16 @@ std::vector<at::Tensor> Executor::run(const std::vector<at::Tensor>& inputs, Exe
   s.stats = {};
   if (s.places.arena() != nullptr) s.places.arena()->reset_account();
   if (inputs.size() != s.program.inputs.size()) {
-    throw Error(ErrorKind::bad_input, fmt::format("{} inputs where the model takes {}", inputs.size(), s.program.inputs.size()));
+    throw Error(ErrorKind::bad_input, fmt::format("{} inputs where the model takes {}",
+                                                  inputs.size(), s.program.inputs.size()));
   }
   std::vector<at::Tensor> outputs;
   try {
     if (s.poison) s.poison->start_over();
     s.queue->begin();
     s.queue->use(0);
-    for (std::size_t i = 0; i < inputs.size(); ++i) s.places.set_input(static_cast<std::int32_t>(i), inputs[i]);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      s.places.set_input(static_cast<std::int32_t>(i), inputs[i]);
     std::optional<SeedScope> seed;
     if (s.random) seed.emplace(s.options.device, s.options.seed);
     s.run_steps();
@@ -293,7 +305,8 @@ std::vector<at::Tensor> Executor::run(const std::vector<at::Tensor>& inputs, Exe
     const double ms = s.queue->finish();
     s.stats.ms = ms;
     for (const SlotId slot : s.program.outputs) outputs.push_back(s.places.take_output(slot));
-    if (s.options.fixed_io || s.options.cuda_graph) s.stats.output_bytes = s.places.fixed_output_bytes();
+    if (s.options.fixed_io || s.options.cuda_graph)
+      s.stats.output_bytes = s.places.fixed_output_bytes();
   } catch (...) {
     outputs.clear();
     s.queue->abandon();

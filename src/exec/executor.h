@@ -29,7 +29,7 @@ class DeviceWeights {
   // nullptr for a storage that is not loaded, or empty.
   [[nodiscard]] std::byte* address(StorageIndex storage) const;
   [[nodiscard]] bool loaded(StorageIndex storage) const;
-  [[nodiscard]] Bytes device_bytes() const;   // what lies on the device
+  [[nodiscard]] Bytes device_bytes() const;  // what lies on the device
   // Mutated storages hold a model's state. Swaps their bytes with `other`, which
   // is empty at first: then it stands for the archive's own bytes.
   void exchange_state(std::vector<std::byte>& other);
@@ -39,7 +39,7 @@ class DeviceWeights {
   std::unique_ptr<State> state_;
 };
 
-class DeviceQueue;   // executor_queue.h: the streams of a session
+class DeviceQueue;  // executor_queue.h: the streams of a session
 
 struct ExecutorOptions {
   c10::Device device = c10::kCPU;
@@ -47,17 +47,17 @@ struct ExecutorOptions {
   // Inputs are copied into, and outputs out of, memory that stays the same from
   // run to run. A CUDA graph needs that; it works on every device.
   bool fixed_io = false;
-  bool cuda_graph = false;           // implies fixed_io
-  bool borrow_outputs = false;       // with fixed_io: outputs are views, valid until the next run
-  std::shared_ptr<DeviceQueue> queue; // shared by the executors of a session; null: one of its own
+  bool cuda_graph = false;             // implies fixed_io
+  bool borrow_outputs = false;         // with fixed_io: outputs are views, valid until the next run
+  std::shared_ptr<DeviceQueue> queue;  // shared by the executors of a session; null: one of its own
   Bytes stray_limit = 0;
-  std::uint64_t seed = 0;            // of random operators, set anew for each run
+  std::uint64_t seed = 0;                    // of random operators, set anew for each run
   std::function<std::string(NodeId)> where;  // for messages: "model.py:42 in forward"
 };
 
 struct ExecStats {
-  Bytes arena_high_water = 0;   // from the allocator's callbacks
-  Bytes output_bytes = 0;       // granted for the caller
+  Bytes arena_high_water = 0;  // from the allocator's callbacks
+  Bytes output_bytes = 0;      // granted for the caller
   std::int64_t strays = 0;
   Bytes stray_bytes = 0;
   double ms = 0;

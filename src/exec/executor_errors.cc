@@ -33,14 +33,17 @@ void rethrow_as_error(const std::string& op, const std::string& where, Bytes byt
   } catch (const std::bad_alloc&) {
     throw_out_of_memory(op, where, bytes, {});
   } catch (const c10::IndexError& error) {
-    throw Error(ErrorKind::bad_input, op + ": " + first_line(error.what_without_backtrace()), where);
+    throw Error(ErrorKind::bad_input, op + ": " + first_line(error.what_without_backtrace()),
+                where);
   } catch (const c10::Error& error) {
     const std::string message = first_line(error.what_without_backtrace());
     if (is_out_of_memory(message)) throw_out_of_memory(op, where, bytes, message);
     const bool device = message.find("CUDA error") != std::string::npos;
-    throw Error(device ? ErrorKind::machine : ErrorKind::internal, op + " failed: " + message, where);
+    throw Error(device ? ErrorKind::machine : ErrorKind::internal, op + " failed: " + message,
+                where);
   } catch (const std::exception& error) {
-    if (is_out_of_memory(error.what())) throw_out_of_memory(op, where, bytes, first_line(error.what()));
+    if (is_out_of_memory(error.what()))
+      throw_out_of_memory(op, where, bytes, first_line(error.what()));
     throw Error(ErrorKind::internal, op + " failed: " + first_line(error.what()), where);
   }
 }

@@ -42,14 +42,16 @@ Places::Places(const Program& program, const DeviceWeights& weights, const Execu
     const Slot& slot = program.slots[i];
     const auto id = static_cast<SlotId>(i);
     (slot.kind == TypeKind::tensor ? slots_of_.at(at(slot.buffer)) : scalars_).push_back(id);
-    for (const LoopStride& stride : slot.loop_strides) loop_slots_.at(at(stride.loop)).push_back(id);
+    for (const LoopStride& stride : slot.loop_strides)
+      loop_slots_.at(at(stride.loop)).push_back(id);
   }
   if (program.arena_bytes > 0) arena_.emplace(device_, program.arena_bytes);
   if (program.constant_bytes > 0) constant_.emplace(device_, program.constant_bytes);
   for (std::size_t i = 0; i < program.buffers.size(); ++i) {
     const Buffer& buffer = program.buffers[i];
     if (buffer.space == Space::arena && arena_) addresses_[i] = arena_->base() + buffer.offset;
-    if (buffer.space == Space::constant && constant_) addresses_[i] = constant_->base() + buffer.offset;
+    if (buffer.space == Space::constant && constant_)
+      addresses_[i] = constant_->base() + buffer.offset;
     if (buffer.space == Space::weight) addresses_[i] = weights.address(buffer.index);
   }
   if (fixed_io_) make_fixed_io();
@@ -74,10 +76,12 @@ c10::Device Places::device_of(Space space) const {
 void Places::make_fixed_io() {
   constexpr Bytes kAlignment = 512;
   Bytes device_bytes = 0, host_bytes = 0;
-  std::vector<std::pair<std::size_t, Bytes>> places;   // buffer, offset
+  std::vector<std::pair<std::size_t, Bytes>> places;  // buffer, offset
   for (std::size_t i = 0; i < program_.buffers.size(); ++i) {
     const Buffer& buffer = program_.buffers[i];
-    if (buffer.space != Space::input && buffer.space != Space::output && buffer.space != Space::host) continue;
+    if (buffer.space != Space::input && buffer.space != Space::output &&
+        buffer.space != Space::host)
+      continue;
     Bytes& end = buffer.space == Space::host ? host_bytes : device_bytes;
     places.emplace_back(i, end);
     end = align_up(end + buffer.size, kAlignment);
@@ -104,10 +108,11 @@ void Places::bind(BufferId buffer, const c10::Storage& storage, Bytes base) {
 
 void Places::look(SlotId id) {
   const Slot& slot = program_.slots[at(id)];
-  if (slot.dynamic) return;   // readers take the tensor that the kernel returns
+  if (slot.dynamic) return;  // readers take the tensor that the kernel returns
   if (!bound(slot.buffer)) return;
   Bytes base = bases_[at(slot.buffer)];
-  for (const LoopStride& stride : slot.loop_strides) base += iterations_[at(stride.loop)] * stride.stride;
+  for (const LoopStride& stride : slot.loop_strides)
+    base += iterations_[at(stride.loop)] * stride.stride;
   values[at(id)] = view_of(storages_[at(slot.buffer)], slot.meta, base);
 }
 
@@ -148,7 +153,8 @@ void Places::set_input(std::int32_t input, const at::Tensor& tensor) {
                     tensor.sizes() == c10::IntArrayRef(slot.meta.sizes);
   if (!fits) {
     throw Error(ErrorKind::bad_input,
-                fmt::format("expected {}, got {}", describe(slot.meta), describe(meta_of(tensor))), name);
+                fmt::format("expected {}, got {}", describe(slot.meta), describe(meta_of(tensor))),
+                name);
   }
   const Space space = program_.buffers[at(slot.buffer)].space;
   const c10::Device device = device_of(space);

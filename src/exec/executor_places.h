@@ -74,14 +74,14 @@ class Places {
   std::optional<Slab> arena_, constant_, io_;
   std::shared_ptr<std::byte> host_;
   Bytes fixed_output_bytes_ = 0;
-  std::vector<std::byte*> addresses_;              // by BufferId
-  std::vector<c10::Storage> storages_;             // by BufferId; null: not bound
-  std::vector<Bytes> bases_;                       // by BufferId
-  std::vector<std::vector<SlotId>> slots_of_;      // by BufferId
+  std::vector<std::byte*> addresses_;          // by BufferId
+  std::vector<c10::Storage> storages_;         // by BufferId; null: not bound
+  std::vector<Bytes> bases_;                   // by BufferId
+  std::vector<std::vector<SlotId>> slots_of_;  // by BufferId
   std::vector<SlotId> scalars_;
-  std::vector<std::int64_t> iterations_;           // by loop
-  std::vector<std::vector<SlotId>> loop_slots_;    // by loop
-  std::vector<c10::Storage> kept_;                 // by BufferId: copies made for the caller
+  std::vector<std::int64_t> iterations_;         // by loop
+  std::vector<std::vector<SlotId>> loop_slots_;  // by loop
+  std::vector<c10::Storage> kept_;               // by BufferId: copies made for the caller
 };
 
 }  // namespace lowwater

@@ -12,7 +12,7 @@ namespace lowwater {
 namespace {
 
 constexpr int kPoison = 0xFF;
-constexpr Bytes kRedZone = 256;   // bytes looked at on either side of a block
+constexpr Bytes kRedZone = 256;  // bytes looked at on either side of a block
 
 }  // namespace
 
@@ -41,7 +41,8 @@ std::vector<Poison::Range> Poison::free_parts(Range whole) const {
     const Range block = range(static_cast<BufferId>(i));
     if (block.begin < whole.end && whole.begin < block.end) taken.push_back(block);
   }
-  std::sort(taken.begin(), taken.end(), [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::sort(taken.begin(), taken.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
   std::vector<Range> parts;
   Bytes at = whole.begin;
   for (const Range& block : taken) {
@@ -53,7 +54,8 @@ std::vector<Poison::Range> Poison::free_parts(Range whole) const {
 }
 
 void Poison::fill(Range whole) {
-  for (const Range& part : free_parts(whole)) bytes_.narrow(0, part.begin, part.end - part.begin).fill_(kPoison);
+  for (const Range& part : free_parts(whole))
+    bytes_.narrow(0, part.begin, part.end - part.begin).fill_(kPoison);
 }
 
 void Poison::granted(BufferId buffer) { live_.at(static_cast<std::size_t>(buffer)) = true; }
@@ -70,13 +72,17 @@ void Poison::check_step(const std::vector<BufferId>& temporaries, const std::str
     if (!live_[i]) continue;
     const Range block = range(static_cast<BufferId>(i));
     if (block.begin == block.end) continue;
-    const Range around{std::max<Bytes>(block.begin - kRedZone, 0), std::min(block.end + kRedZone, size_)};
+    const Range around{std::max<Bytes>(block.begin - kRedZone, 0),
+                       std::min(block.end + kRedZone, size_)};
     for (const Range& part : free_parts(around)) {
       const at::Tensor zone = bytes_.narrow(0, part.begin, part.end - part.begin);
       if (zone.eq(kPoison).all().item<bool>()) continue;
-      throw Error(ErrorKind::internal,
-                  fmt::format("bytes {} to {} of the arena were written although no buffer of the step is there",
-                              part.begin, part.end), step);
+      throw Error(
+          ErrorKind::internal,
+          fmt::format(
+              "bytes {} to {} of the arena were written although no buffer of the step is there",
+              part.begin, part.end),
+          step);
     }
   }
 }

@@ -42,7 +42,7 @@ class Poison {
   const Program& program_;
   Bytes size_;
   at::Tensor bytes_;
-  std::vector<bool> live_;   // by BufferId
+  std::vector<bool> live_;  // by BufferId
 };
 
 }  // namespace lowwater

@@ -16,14 +16,16 @@ void DeviceQueue::record(int, int) {}
 void DeviceQueue::wait(int, int) {}
 
 double DeviceQueue::finish() {
-  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started_).count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - started_)
+      .count();
 }
 
 void DeviceQueue::abandon() noexcept {}
 
 std::shared_ptr<std::byte> DeviceQueue::host_memory(Bytes size) {
   constexpr std::size_t kAlignment = 64;
-  const auto bytes = static_cast<std::size_t>(align_up(std::max<Bytes>(size, 1), Bytes{kAlignment}));
+  const auto bytes =
+      static_cast<std::size_t>(align_up(std::max<Bytes>(size, 1), Bytes{kAlignment}));
   void* memory = std::aligned_alloc(kAlignment, bytes);
   if (memory == nullptr) {
     throw Error(ErrorKind::machine, "the system refused " + format_bytes(size) + " of memory");

@@ -51,7 +51,7 @@ class CudaQueue final : public DeviceQueue {
  public:
   explicit CudaQueue(c10::Device device) : device_(device) {
     at::globalContext().lazyInitDevice(c10::kCUDA);
-    c10::cuda::set_device(device.index());   // of this thread, which is the session's
+    c10::cuda::set_device(device.index());  // of this thread, which is the session's
     install_cpu_allocator();
     install_cuda_allocator();
     reserve(1, 0);
@@ -78,7 +78,8 @@ class CudaQueue final : public DeviceQueue {
     while (static_cast<int>(streams_.size()) < streams) {
       streams_.push_back(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device_.index()));
     }
-    while (static_cast<int>(events_.size()) < events) events_.push_back(make_event(cudaEventDisableTiming));
+    while (static_cast<int>(events_.size()) < events)
+      events_.push_back(make_event(cudaEventDisableTiming));
   }
 
   void begin() override {
@@ -90,11 +91,13 @@ class CudaQueue final : public DeviceQueue {
   void use(int index) override { c10::cuda::setCurrentCUDAStream(stream(index)); }
 
   void record(int event, int index) override {
-    check(cudaEventRecord(events_.at(static_cast<std::size_t>(event)), stream(index)), "recording an event");
+    check(cudaEventRecord(events_.at(static_cast<std::size_t>(event)), stream(index)),
+          "recording an event");
   }
 
   void wait(int event, int index) override {
-    check(cudaStreamWaitEvent(stream(index), events_.at(static_cast<std::size_t>(event)), 0), "waiting for an event");
+    check(cudaStreamWaitEvent(stream(index), events_.at(static_cast<std::size_t>(event)), 0),
+          "waiting for an event");
   }
 
   double finish() override {
@@ -115,12 +118,14 @@ class CudaQueue final : public DeviceQueue {
     void* memory = nullptr;
     check(cudaHostAlloc(&memory, static_cast<std::size_t>(size), cudaHostAllocDefault),
           "allocating pinned host memory");
-    return {static_cast<std::byte*>(memory), [](std::byte* address) { (void)cudaFreeHost(address); }};
+    return {static_cast<std::byte*>(memory),
+            [](std::byte* address) { (void)cudaFreeHost(address); }};
   }
 
   bool begin_capture() override {
     // The other streams become part of the graph through fork and join.
-    check(cudaStreamBeginCapture(stream(0), cudaStreamCaptureModeThreadLocal), "capturing a CUDA graph");
+    check(cudaStreamBeginCapture(stream(0), cudaStreamCaptureModeThreadLocal),
+          "capturing a CUDA graph");
     fork();
     return true;
   }
@@ -140,7 +145,9 @@ class CudaQueue final : public DeviceQueue {
   }
 
  private:
-  c10::cuda::CUDAStream stream(int index) const { return streams_.at(static_cast<std::size_t>(index)); }
+  c10::cuda::CUDAStream stream(int index) const {
+    return streams_.at(static_cast<std::size_t>(index));
+  }
 
   void fork() {
     check(cudaEventRecord(fork_, stream(0)), "recording an event");

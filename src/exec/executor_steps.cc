@@ -39,7 +39,8 @@ PreparedLaunch prepare(const Program& program, const Launch& launch, const Place
 
 bool is_random(const std::string& op) {
   const std::size_t dot = op.find('.');
-  const c10::OperatorName name(op.substr(0, dot), dot == std::string::npos ? "" : op.substr(dot + 1));
+  const c10::OperatorName name(op.substr(0, dot),
+                               dot == std::string::npos ? "" : op.substr(dot + 1));
   const auto handle = c10::Dispatcher::singleton().findSchema(name);
   return handle.has_value() && handle->hasTag(at::Tag::nondeterministic_seeded);
 }
@@ -55,7 +56,8 @@ std::vector<PreparedStep> prepare_steps(const Program& program, const std::vecto
       ready.emplace_back(prepare(program, *launch, places, device));
     } else if (const auto* loops = std::get_if<std::vector<LoopStep>>(&step)) {
       for (const LoopStep& loop : *loops) {
-        auto made = std::make_unique<PreparedLoop>(PreparedLoop{loop.loop, loop.trips, {}, loop.class_of});
+        auto made =
+            std::make_unique<PreparedLoop>(PreparedLoop{loop.loop, loop.trips, {}, loop.class_of});
         for (const auto& body : loop.bodies) {
           made->bodies.push_back(prepare_steps(program, body, places, device));
         }
@@ -83,7 +85,8 @@ std::string cannot_capture(const Program& program) {
     if (data_dependent(program, *launch)) why = launch->op + " has a size known only at run time";
     if (is_random(launch->op)) why = launch->op + " draws random numbers";
     for (const SlotId slot : launch->outputs) {
-      const bool number = slot != kNone && program.slots[static_cast<std::size_t>(slot)].kind != TypeKind::tensor;
+      const bool number =
+          slot != kNone && program.slots[static_cast<std::size_t>(slot)].kind != TypeKind::tensor;
       if (number) why = launch->op + " gives a number to the host";
     }
   });

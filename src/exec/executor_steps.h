@@ -16,8 +16,8 @@ namespace lowwater {
 struct PreparedLaunch {
   const Launch* launch;
   PreparedCall call;
-  std::vector<BufferId> allocated;     // by allocation of the script
-  std::vector<PlannedAlloc> planned;   // parallel
+  std::vector<BufferId> allocated;    // by allocation of the script
+  std::vector<PlannedAlloc> planned;  // parallel
   // Operand buffers whose address an output takes: their owner lets go first.
   std::vector<BufferId> taken_over;
 };

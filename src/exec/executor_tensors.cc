@@ -90,8 +90,7 @@ TensorMeta meta_of(const at::Tensor& tensor) {
 }
 
 std::string describe(const TensorMeta& meta) {
-  std::string text =
-      fmt::format("{}[{}]", dtype_name(meta.dtype), fmt::join(meta.sizes, ","));
+  std::string text = fmt::format("{}[{}]", dtype_name(meta.dtype), fmt::join(meta.sizes, ","));
   if (meta.strides != contiguous_strides(meta.sizes)) {
     text += fmt::format(" strides [{}]", fmt::join(meta.strides, ","));
   }

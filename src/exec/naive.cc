@@ -35,7 +35,7 @@ class PeakCounter final : public c10::MemoryReportingInfoBase {
       sizes_[address] = bytes;
       peak_ = std::max(peak_, live_);
     } else if (const auto found = sizes_.find(address); found != sizes_.end()) {
-      live_ -= found->second;   // frees of what was there before do not count
+      live_ -= found->second;  // frees of what was there before do not count
       sizes_.erase(found);
     }
   }
@@ -59,12 +59,15 @@ std::vector<NodeId> last_uses(const Graph& graph) {
     }
   }
   for (const Output& output : graph.outputs) {
-    for_each_ref(output.value, [&](const Ref& ref) { last[at(ref.id)] = static_cast<NodeId>(graph.nodes.size()); });
+    for_each_ref(output.value, [&](const Ref& ref) {
+      last[at(ref.id)] = static_cast<NodeId>(graph.nodes.size());
+    });
   }
   return last;
 }
 
-c10::IValue weight_value(const DeviceWeights& weights, const WeightTable& table, WeightId id, c10::Device device) {
+c10::IValue weight_value(const DeviceWeights& weights, const WeightTable& table, WeightId id,
+                         c10::Device device) {
   const Weight& weight = table.weights.at(at(id));
   const Bytes size = table.storages.at(at(weight.storage)).size;
   const TensorMeta meta{weight.dtype, weight.sizes, weight.strides, weight.storage_offset, size};
@@ -73,8 +76,13 @@ c10::IValue weight_value(const DeviceWeights& weights, const WeightTable& table,
 
 class Interpreter {
  public:
-  Interpreter(const Graph& graph, const DeviceWeights& weights, const WeightTable& table, c10::Device device)
-      : graph_(graph), weights_(weights), table_(table), device_(device), values_(graph.values.size()) {
+  Interpreter(const Graph& graph, const DeviceWeights& weights, const WeightTable& table,
+              c10::Device device)
+      : graph_(graph),
+        weights_(weights),
+        table_(table),
+        device_(device),
+        values_(graph.values.size()) {
     for (const Node& node : graph.nodes) calls_.emplace_back(node.op, node.args, device);
     dying_.resize(graph.nodes.size());
     const std::vector<NodeId> last = last_uses(graph);
@@ -87,15 +95,18 @@ class Interpreter {
   void set_sources(const std::vector<at::Tensor>& inputs) {
     for (std::size_t v = 0; v < graph_.values.size(); ++v) {
       const Value& value = graph_.values[v];
-      if (value.kind == ValueKind::weight) values_[v] = weight_value(weights_, table_, value.index, device_);
-      if (value.kind == ValueKind::input) values_[v] = input_value(value, inputs.at(at(value.index)));
+      if (value.kind == ValueKind::weight)
+        values_[v] = weight_value(weights_, table_, value.index, device_);
+      if (value.kind == ValueKind::input)
+        values_[v] = input_value(value, inputs.at(at(value.index)));
     }
   }
 
   void run() {
     for (std::size_t i = 0; i < graph_.nodes.size(); ++i) {
       const Node& node = graph_.nodes[i];
-      const bool skipped = node.guard != kNone && is_true(values_[at(node.guard)]) != node.guard_when;
+      const bool skipped =
+          node.guard != kNone && is_true(values_[at(node.guard)]) != node.guard_when;
       try {
         if (!skipped) keep(node, calls_[i].run(values_));
       } catch (...) {
@@ -132,10 +143,12 @@ class Interpreter {
  private:
   c10::IValue input_value(const Value& value, const at::Tensor& tensor) const {
     if (!tensor.defined()) return {};
-    if (value.type.kind == TypeKind::tensor) return tensor.device() == device_ ? tensor : tensor.to(device_);
+    if (value.type.kind == TypeKind::tensor)
+      return tensor.device() == device_ ? tensor : tensor.to(device_);
     const at::Scalar number = tensor.item();
     if (value.type.kind == TypeKind::integer) return number.toLong();
-    return value.type.kind == TypeKind::real ? c10::IValue(number.toDouble()) : c10::IValue(number.toBool());
+    return value.type.kind == TypeKind::real ? c10::IValue(number.toDouble())
+                                             : c10::IValue(number.toBool());
   }
 
   void keep(const Node& node, std::vector<c10::IValue> results) {
@@ -148,7 +161,8 @@ class Interpreter {
   bool is_weight(const at::Tensor& tensor) const {
     const auto* address = static_cast<const std::byte*>(tensor.storage().data());
     for (std::size_t i = 0; i < table_.storages.size(); ++i) {
-      if (address != nullptr && weights_.address(static_cast<StorageIndex>(i)) == address) return true;
+      if (address != nullptr && weights_.address(static_cast<StorageIndex>(i)) == address)
+        return true;
     }
     return false;
   }
@@ -157,18 +171,20 @@ class Interpreter {
   const DeviceWeights& weights_;
   const WeightTable& table_;
   c10::Device device_;
-  std::vector<PreparedCall> calls_;           // by node
-  std::vector<std::vector<ValueId>> dying_;   // by node: what it reads last
+  std::vector<PreparedCall> calls_;          // by node
+  std::vector<std::vector<ValueId>> dying_;  // by node: what it reads last
   std::vector<c10::IValue> values_;
 };
 
 }  // namespace
 
-std::vector<at::Tensor> run_naive(const Graph& graph, const DeviceWeights& weights, const WeightTable& table,
-                                  c10::Device device, const std::vector<at::Tensor>& inputs,
-                                  Bytes* peak_bytes, double* ms, std::shared_ptr<DeviceQueue> queue) {
+std::vector<at::Tensor> run_naive(const Graph& graph, const DeviceWeights& weights,
+                                  const WeightTable& table, c10::Device device,
+                                  const std::vector<at::Tensor>& inputs, Bytes* peak_bytes,
+                                  double* ms, std::shared_ptr<DeviceQueue> queue) {
   const c10::InferenceMode inference;
-  if (inputs.size() != graph.inputs.size()) throw Error(ErrorKind::bad_input, "wrong number of inputs");
+  if (inputs.size() != graph.inputs.size())
+    throw Error(ErrorKind::bad_input, "wrong number of inputs");
   Interpreter interpreter(graph, weights, table, device);
   if (queue == nullptr) queue = make_queue(device);
   interpreter.set_sources(inputs);

@@ -73,7 +73,8 @@ std::optional<Bytes> nvml_process_bytes(const std::string& pci_bus_id) {
   const auto self = static_cast<unsigned int>(getpid());
   for (const ProcessInfo& process : list) {
     if (process.pid != self) continue;
-    if (process.used_bytes > static_cast<unsigned long long>(std::numeric_limits<Bytes>::max())) break;   // "not available"
+    if (process.used_bytes > static_cast<unsigned long long>(std::numeric_limits<Bytes>::max()))
+      break;  // "not available"
     return static_cast<Bytes>(process.used_bytes);
   }
   return std::nullopt;
@@ -93,7 +94,8 @@ std::optional<std::string> nvml_driver_version() {
   const Nvml& n = nvml();
   std::array<char, 96> text{};
   if (!n.ready || n.driver_version == nullptr) return std::nullopt;
-  if (n.driver_version(text.data(), static_cast<unsigned int>(text.size())) != kSuccess) return std::nullopt;
+  if (n.driver_version(text.data(), static_cast<unsigned int>(text.size())) != kSuccess)
+    return std::nullopt;
   return std::string(text.data());
 }
 

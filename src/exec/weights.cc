@@ -31,12 +31,12 @@ std::string weight_in(const WeightTable& table, StorageIndex storage) {
 
 // A storage is a window of the mapped file, or a copy inside `slab`.
 struct DeviceWeights::State {
-  Archive archive;             // keeps the mapping alive
+  Archive archive;  // keeps the mapping alive
   c10::Device device;
   std::vector<std::byte*> addresses;
   std::vector<bool> loaded;
   std::vector<StorageIndex> copied, mutated;
-  std::vector<Bytes> sizes;    // by storage
+  std::vector<Bytes> sizes;  // by storage
   std::unique_ptr<Slab> slab;
   Bytes device_bytes = 0;
 

@@ -24,7 +24,7 @@ class HostCopier {
 
  private:
   struct Pinned;
-  Pinned* pinned_ = nullptr;   // nullptr on the CPU
+  Pinned* pinned_ = nullptr;  // nullptr on the CPU
 };
 
 }  // namespace lowwater

@@ -31,7 +31,7 @@ class Worker {
   std::condition_variable wake_;
   std::deque<std::function<void()>> queue_;
   bool stop_ = false;
-  std::thread thread_;   // last: it uses the rest
+  std::thread thread_;  // last: it uses the rest
 };
 
 }  // namespace lowwater

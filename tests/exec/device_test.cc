@@ -29,8 +29,11 @@ std::string error_text(const std::string& name, ErrorKind kind) {
 
 TEST(Device, NamesAreParsed) {
   EXPECT_EQ(parse_device("cpu"), c10::Device(c10::kCPU));
-  for (const std::string name : {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:0x", "CPU", "cuda: 0"}) {
-    EXPECT_THAT(error_text(name, ErrorKind::bad_input), HasSubstr("\"" + name + "\" is not a device")) << name;
+  for (const std::string name :
+       {"", "gpu", "cuda", "cuda:", "cuda:x", "cuda:-1", "cuda:0x", "CPU", "cuda: 0"}) {
+    EXPECT_THAT(error_text(name, ErrorKind::bad_input),
+                HasSubstr("\"" + name + "\" is not a device"))
+        << name;
   }
 }
 
@@ -62,14 +65,16 @@ class HostMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     std::filesystem::remove_all(root_);
-    write("/proc/meminfo", "MemTotal:       16777216 kB\nMemFree:  1 kB\nMemAvailable:    8388608 kB\n");
+    write("/proc/meminfo",
+          "MemTotal:       16777216 kB\nMemFree:  1 kB\nMemAvailable:    8388608 kB\n");
   }
   void TearDown() override { std::filesystem::remove_all(root_); }
   void write(const std::string& path, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
     std::ofstream(root_ + path) << text;
   }
-  const std::string root_ = std::filesystem::temp_directory_path() / ("lowwater-host-" + std::to_string(getpid()));
+  const std::string root_ =
+      std::filesystem::temp_directory_path() / ("lowwater-host-" + std::to_string(getpid()));
 };
 
 TEST_F(HostMemoryTest, WithoutGroupsIsTheMachines) {
@@ -84,7 +89,7 @@ TEST_F(HostMemoryTest, TheTightestGroupOnTheWayUpHolds) {
   write("/sys/fs/cgroup/outer/memory.stat", "anon 2147483648\ninactive_file 1073741824\n");
   write("/sys/fs/cgroup/outer/inner/memory.max", "max\n");
   EXPECT_EQ(host_memory(root_).total, 4 * kGiB);
-  EXPECT_EQ(host_memory(root_).free, 2 * kGiB);   // page cache can be dropped
+  EXPECT_EQ(host_memory(root_).free, 2 * kGiB);  // page cache can be dropped
 }
 
 TEST_F(HostMemoryTest, AContainerSeesItsGroupAtTheMount) {
@@ -97,7 +102,7 @@ TEST_F(HostMemoryTest, AContainerSeesItsGroupAtTheMount) {
 
 TEST_F(HostMemoryTest, FirstVersionOfControlGroups) {
   write("/proc/self/cgroup", "3:memory:/job\n1:cpu:/other\n");
-  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");   // no limit
+  write("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");  // no limit
   write("/sys/fs/cgroup/memory/job/memory.limit_in_bytes", "2147483648\n");
   write("/sys/fs/cgroup/memory/job/memory.usage_in_bytes", "1073741824\n");
   EXPECT_EQ(host_memory(root_).total, 2 * kGiB);
@@ -119,8 +124,9 @@ TEST(OutOfMemory, IsKnownInDisguise) {
        }) {
     EXPECT_TRUE(is_out_of_memory(message)) << message;
   }
-  for (const char* message : {"CUDA error: an illegal memory access was encountered", "index out of range",
-                              "expected scalar type Float but found Half", ""}) {
+  for (const char* message :
+       {"CUDA error: an illegal memory access was encountered", "index out of range",
+        "expected scalar type Float but found Half", ""}) {
     EXPECT_FALSE(is_out_of_memory(message)) << message;
   }
 }

@@ -14,10 +14,12 @@ namespace {
 
 class WeightsTest : public ::testing::Test {
  protected:
-  const Archive archive_ = Archive::open(std::string(LOWWATER_TEST_DATA) + "/archives/net-2.11.0.pt2");
+  const Archive archive_ =
+      Archive::open(std::string(LOWWATER_TEST_DATA) + "/archives/net-2.11.0.pt2");
   const WeightTable& table_ = archive_.weights();
   const std::size_t count_ = table_.storages.size();
-  const std::vector<bool> all_ = std::vector<bool>(count_, true), none_ = std::vector<bool>(count_, false);
+  const std::vector<bool> all_ = std::vector<bool>(count_, true),
+                          none_ = std::vector<bool>(count_, false);
 
   StorageIndex storage_of(const std::string& name) const {
     return table_.weights[static_cast<std::size_t>(*table_.find(name))].storage;
@@ -69,7 +71,7 @@ TEST_F(WeightsTest, MutatedStoragesAreCopiesWithAState) {
   EXPECT_TRUE(holds_the_archives_bytes(weights, mean));
   weights.address(mean)[0] = std::byte{0x55};
 
-  std::vector<std::byte> other;   // empty: the archive's own bytes
+  std::vector<std::byte> other;  // empty: the archive's own bytes
   weights.exchange_state(other);
   EXPECT_TRUE(holds_the_archives_bytes(weights, mean));
   EXPECT_EQ(other[0], std::byte{0x55});

@@ -24,7 +24,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string archive(const std::string& name) { return std::string(LOWWATER_TEST_DATA) + "/archives/" + name; }
+std::string archive(const std::string& name) {
+  return std::string(LOWWATER_TEST_DATA) + "/archives/" + name;
+}
 
 std::vector<unsigned char> from_hex(const std::string& hex) {
   std::vector<unsigned char> bytes;
@@ -44,7 +46,7 @@ struct HostTensor {
 
 struct Case {
   std::vector<HostTensor> inputs;
-  std::vector<std::optional<HostTensor>> outputs;   // nullopt: no tensor
+  std::vector<std::optional<HostTensor>> outputs;  // nullopt: no tensor
   [[nodiscard]] std::vector<TensorView> views() const {
     std::vector<TensorView> list;
     for (const HostTensor& input : inputs) list.push_back(input.view());
@@ -103,7 +105,8 @@ void expect_case(const RunResult& result, const Case& expected) {
     std::vector<float> want(got.size());
     ASSERT_EQ(expected.outputs[i]->bytes.size(), want.size() * sizeof(float));
     std::memcpy(want.data(), expected.outputs[i]->bytes.data(), expected.outputs[i]->bytes.size());
-    for (std::size_t k = 0; k < want.size(); ++k) EXPECT_NEAR(got[k], want[k], 1e-5) << i << ", " << k;
+    for (std::size_t k = 0; k < want.size(); ++k)
+      EXPECT_NEAR(got[k], want[k], 1e-5) << i << ", " << k;
   }
 }
 
@@ -178,7 +181,8 @@ TEST_F(SessionTest, SmallestBudgetRunsAndOneByteLessDoesNot) {
   const auto [kind, text] = error_of([&] { refused.run(net_case_.views()); });
   EXPECT_EQ(kind, ErrorKind::does_not_fit);
   EXPECT_THAT(text, HasSubstr(std::to_string(*options.budget + 1)));
-  EXPECT_EQ(error_of([&] { static_cast<void>(refused.plan_json()); }).first, ErrorKind::does_not_fit);
+  EXPECT_EQ(error_of([&] { static_cast<void>(refused.plan_json()); }).first,
+            ErrorKind::does_not_fit);
 }
 
 TEST_F(SessionTest, SillyBudgetsAreBadInput) {
@@ -245,9 +249,10 @@ TEST_F(SessionTest, OtherSizesArePlannedAsTheyCome) {
     for (const Case& one : cases_of("dynamic-2.11.0")) expect_case(session.run(one.views()), one);
   }
   HostTensor bad = cases_of("dynamic-2.11.0").front().inputs[0];
-  bad.sizes = {3, 1, 8, 11};   // the archive says: an even width
+  bad.sizes = {3, 1, 8, 11};  // the archive says: an even width
   bad.bytes.resize(3 * 8 * 11 * 4);
-  const auto views = std::vector<TensorView>{bad.view(), cases_of("dynamic-2.11.0").front().inputs[1].view()};
+  const auto views =
+      std::vector<TensorView>{bad.view(), cases_of("dynamic-2.11.0").front().inputs[1].view()};
   EXPECT_EQ(error_of([&] { session.run(views); }).first, ErrorKind::bad_input);
   EXPECT_EQ(session.inputs()[0].sizes, (std::vector<std::int64_t>{-1, 1, 8, -1}));
   EXPECT_EQ(session.outputs()[0].name, "tokens");
@@ -261,14 +266,15 @@ TEST_F(SessionTest, EveryFailingAllocationIsAnErrorAndThenAllIsWell) {
   for (std::int64_t k = 0;; ++k) {
     fail_nth_allocation(k);
     std::int64_t strays = 0;
-    const auto [kind, text] = error_of([&] { strays = session.run(net_case_.views()).stats.strays; });
+    const auto [kind, text] =
+        error_of([&] { strays = session.run(net_case_.views()).stats.strays; });
     fail_nth_allocation(-1);
-    if (!kind && strays == 0) break;   // the run has fewer than k allocations
-    if (!kind) continue;               // the operator tried again: a stray, in the reserve
+    if (!kind && strays == 0) break;  // the run has fewer than k allocations
+    if (!kind) continue;              // the operator tried again: a stray, in the reserve
     ++failures;
     EXPECT_EQ(kind, ErrorKind::machine) << text;
     EXPECT_THAT(text, HasSubstr("out of memory in aten::"));
-    EXPECT_THAT(text, HasSubstr("make_archives.py"));   // the line of the model
+    EXPECT_THAT(text, HasSubstr("make_archives.py"));  // the line of the model
     const RunResult again = session.run(net_case_.views());
     expect_case(again, net_case_);
     EXPECT_EQ(again.stats.measured_arena_bytes, session.plan().arena_bytes);
@@ -358,7 +364,8 @@ TEST_F(SessionTest, MeasuringCanBeStoppedOrForbidden) {
 }
 
 TEST_F(SessionTest, RecordsAreKeptBetweenSessions) {
-  const auto folder = std::filesystem::temp_directory_path() / ("lowwater-session-" + std::to_string(getpid()));
+  const auto folder =
+      std::filesystem::temp_directory_path() / ("lowwater-session-" + std::to_string(getpid()));
   Options options = quick();
   options.cache_dir = folder;
   Session::open(net_, options);
@@ -399,7 +406,8 @@ TEST_F(SessionTest, InspectTellsWhatIsInside) {
 TEST(Machine, IsDescribed) {
   const std::vector<Finding> findings = describe_machine();
   EXPECT_EQ(findings.front().text, version());
-  const auto cpu = std::find_if(findings.begin(), findings.end(), [](const Finding& f) { return f.topic == "device cpu"; });
+  const auto cpu = std::find_if(findings.begin(), findings.end(),
+                                [](const Finding& f) { return f.topic == "device cpu"; });
   ASSERT_NE(cpu, findings.end());
   EXPECT_FALSE(cpu->problem);
 }
