@@ -3,10 +3,13 @@
 #   LOWWATER_REQUIRE_CUDA=1 make test   a CUDA test that skips itself is a failure
 SHELL := /bin/bash
 export LOWWATER_PYTHON := $(if $(PYTHON),$(shell command -v $(PYTHON)),$(CURDIR)/.venv/bin/python)
-export LOWWATER_LAUNCHER := $(shell command -v ccache 2>/dev/null)
 FUZZ_SECONDS ?= 60
 JOBS ?= $(shell nproc)
-ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1
+ASAN_ENV := ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+
+# $(call configure,PRESET): quiet unless it fails. ccache is looked for when the
+# recipe runs: `setup` may just have installed it.
+configure = @log=$$(LOWWATER_LAUNCHER=$$(command -v ccache) cmake --preset $(1) 2>&1) || { echo "$$log"; exit 1; }
 
 .PHONY: setup build demo test test-asan tidy fuzz seams format format-check bench clean
 
@@ -14,8 +17,7 @@ setup:
 	@scripts/setup.sh
 
 build: setup
-	@LOWWATER_LAUNCHER=$$(command -v ccache) cmake --preset release -DLOWWATER_PYTHON=$(LOWWATER_PYTHON) $(CMAKE_FLAGS) > build-configure.log 2>&1 || { cat build-configure.log; rm -f build-configure.log; exit 1; }
-	@rm -f build-configure.log
+	$(call configure,release -DLOWWATER_PYTHON=$(LOWWATER_PYTHON) $(CMAKE_FLAGS))
 	@cmake --build --preset release -j $(JOBS)
 
 demo: build
@@ -23,21 +25,21 @@ demo: build
 
 test: build
 	@ctest --preset release
-	@$(LOWWATER_PYTHON) -m pytest -q tests/e2e tests/cli tests/python
+	@$(LOWWATER_PYTHON) -m pytest -q tests/e2e tests/cli tests/python tests/install
 
 # Torch-free stages under sanitizers.
 test-asan: setup
-	@LOWWATER_LAUNCHER=$$(command -v ccache) cmake --preset asan > /dev/null
+	$(call configure,asan)
 	@cmake --build --preset asan -j $(JOBS)
 	@$(ASAN_ENV) ctest --preset asan
 
 # Clang, clang-tidy and warnings as errors.
 tidy: setup
-	@cmake --preset tidy > /dev/null
+	$(call configure,tidy)
 	@cmake --build --preset tidy -j $(JOBS)
 
 fuzz: setup
-	@LOWWATER_LAUNCHER=$$(command -v ccache) cmake --preset fuzz > /dev/null
+	$(call configure,fuzz)
 	@cmake --build --preset fuzz -j $(JOBS)
 	@scripts/fuzz.sh $(FUZZ_SECONDS)
 

@@ -4,6 +4,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/lowwater)
 install(TARGETS lowwater EXPORT lowwaterTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+# The command line finds the library beside it, wherever the two are moved.
+set_target_properties(lowwater_cli PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 install(TARGETS lowwater_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
 install(DIRECTORY ${CMAKE_SOURCE_DIR}/include/lowwater DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(EXPORT lowwaterTargets NAMESPACE lowwater:: DESTINATION ${package_dir})
