@@ -54,8 +54,12 @@ std::string cpu_environment() {
 
 }  // namespace
 
+// Rises when a change in how lowwater makes a call may change what it allocates:
+// older records are then not found.
+constexpr int kRecipe = 1;
+
 std::string environment_key(c10::Device device) {
-  std::string key = fmt::format("torch {} {} | {} | {}", TORCH_VERSION, git_version(), flags(),
+  std::string key = fmt::format("recipe {} | torch {} {} | {} | {}", kRecipe, TORCH_VERSION, git_version(), flags(),
                                 device.is_cpu() ? cpu_environment() : cuda_environment(device));
   for (char& c : key) {
     if (c == '\n') c = ' ';

@@ -22,8 +22,6 @@
 namespace lowwater {
 namespace {
 
-constexpr Bytes kCpuAlignment = 64;    // of PyTorch's own CPU allocator
-constexpr Bytes kCudaAlignment = 512;  // of its CUDA allocator: kernels are chosen by it
 constexpr Bytes kSmallestSlab = 64 * kMiB;
 
 using Clock = std::chrono::steady_clock;
@@ -71,14 +69,16 @@ struct Recorder::State {
   StepRecord infeasible(const StepSpec& spec);
   bool fits_by_type(const StepSpec& spec) const;
   Slab& open_slab();
-  MeasureOptions measure_options() const { return {alignment, options.workspace_cap}; }
+  MeasureOptions measure_options() const {
+    return {alignment, options.workspace_cap, spent_s < options.time_limit_s};
+  }
 };
 
 Recorder::Recorder(const RecorderOptions& options, RecordStore* store)
     : state_(std::make_unique<State>()) {
   state_->options = options;
   state_->store = store;
-  state_->alignment = options.device.is_cpu() ? kCpuAlignment : kCudaAlignment;
+  state_->alignment = block_alignment(options.device);
   state_->key_prefix = environment_key(options.device) + " align " +
                        std::to_string(state_->alignment) + " cap " +
                        std::to_string(options.workspace_cap) + " | ";
@@ -150,7 +150,7 @@ StepRecord Recorder::State::measure(const StepSpec& spec, const std::string& key
   const Clock::time_point start = Clock::now();
   auto measured = measure_step(spec, open_slab(), measure_options());
   // A cap binds only operators that have another way.
-  if (!measured && options.workspace_cap > 0) measured = measure_step(spec, *slab, {alignment, 0});
+  if (!measured && options.workspace_cap > 0) measured = measure_step(spec, *slab, {alignment, 0, true});
   spent_s += seconds_since(start);
   if (!measured) return infeasible(spec);
   warm_steps().insert(key);

@@ -164,8 +164,8 @@ std::optional<Measurement> measure_step(const StepSpec& spec, Slab& slab,
     // On the CPU the first call allocates like all others; on CUDA libraries
     // plan and load kernels in it.
     if (slab.device().is_cpu()) {
-      if (first.record.ms > kLongMs) return first;
-    } else if (first.record.ms <= kLongMs) {
+      if (first.record.ms > kLongMs || !options.repeat) return first;
+    } else if (first.record.ms <= kLongMs && options.repeat) {
       full |= bench.run().slab_was_full;
     }
     Measurement last = bench.run();

@@ -105,7 +105,8 @@ void Slab::grant_locked(std::byte* address, Bytes size) {
   ++block.owners;
   account_.live += size;
   account_.peak_live = std::max(account_.peak_live, account_.live);
-  account_.high_water = std::max(account_.high_water, address - base_ + size);
+  const Bytes end = align_up(address - base_ + size, block_alignment(device_));
+  account_.high_water = std::max(account_.high_water, end);
   ++account_.grants;
 }
 

@@ -13,6 +13,10 @@
 
 namespace lowwater {
 
+// What addresses are multiples of: as PyTorch's own allocators have it, since
+// kernels are chosen by it. A block takes whole multiples.
+inline Bytes block_alignment(c10::Device device) { return device.is_cpu() ? 64 : 512; }
+
 // cudaMalloc, or anonymous mmap on the CPU (pages count once touched).
 // Registered for lookup by address while it lives. Thread-safe.
 class Slab {
@@ -32,7 +36,7 @@ class Slab {
   // What the callbacks counted; never read from a plan.
   struct Account {
     Bytes live = 0;        // granted minus freed, shared bytes once
-    Bytes high_water = 0;  // highest end of a granted block, from base
+    Bytes high_water = 0;  // highest end of a granted block, from base, aligned
     Bytes peak_live = 0;
     std::int64_t grants = 0, frees = 0;
   };

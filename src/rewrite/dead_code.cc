@@ -32,16 +32,25 @@ int remove_dead_code(Graph& graph, const RewriteContext& context) {
     dead[i] = false;
     for (const ValueId id : node_inputs(node)) use(id);
   }
-  // Inputs stay: they are the caller's. Outputs of living nodes stay, used or
-  // not: the kernel returns them.
+  // Inputs stay: they are the caller's. Of a living node the kernel returns
+  // every output; those that nobody reads need no name.
   int changes = 0;
-  std::vector<bool> unused_weights(graph.values.size(), false);
-  for (std::size_t i = 0; i < graph.values.size(); ++i) {
-    unused_weights[i] = graph.values[i].kind == ValueKind::weight && !used[i];
-    if (unused_weights[i]) ++changes;
+  std::vector<bool> unread(graph.values.size(), false);
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i) {
+    changes += dead[i] ? 1 : 0;
+    for (ValueId& id : graph.nodes[i].outputs) {
+      if (dead[i] || id == kNone || used[static_cast<std::size_t>(id)]) continue;
+      unread[static_cast<std::size_t>(id)] = true;
+      id = kNone;
+      ++changes;
+    }
   }
-  for (const bool is_dead : dead) changes += is_dead ? 1 : 0;
-  if (changes > 0) compact(graph, dead, unused_weights);
+  for (std::size_t i = 0; i < graph.values.size(); ++i) {
+    if (graph.values[i].kind != ValueKind::weight || used[i]) continue;
+    unread[i] = true;
+    ++changes;
+  }
+  if (changes > 0) compact(graph, dead, unread);
   return changes;
 }
 

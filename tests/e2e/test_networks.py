@@ -10,13 +10,23 @@ import networks
 import numpy as np
 import pytest
 import torch
+from torch.export.passes import move_to_device_pass
 from torch.utils import _pytree as pytree
 
 import lowwater
 
 # Results that are not bit-equal to eager, with the reason and the tolerance
-# (largest difference over largest value) that they must keep.
-NOT_BIT_EQUAL: dict[tuple[str, str], tuple[str, float]] = {}
+# (largest difference over largest value) that they must keep. They are bit-equal
+# to what PyTorch makes of the exported program.
+MASK = "transformers leaves out an attention mask of ones, but not while it is traced: another SDPA kernel"
+NOT_BIT_EQUAL: dict[tuple[str, str], tuple[str, float]] = {
+    ("bert", "cuda float32"): (MASK, 1e-5),
+    ("bert", "cuda float16"): (MASK, 5e-3),
+    ("llama", "cuda float32"): (MASK, 1e-5),
+    ("llama", "cuda float16"): (MASK, 5e-3),
+    ("minilm", "cuda float32"): (MASK, 1e-5),
+    ("minilm", "cuda float16"): (MASK, 5e-3),
+}
 
 
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:
@@ -24,13 +34,14 @@ def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     return (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
 
 
-def check_equal(case: tuple[str, str], got: np.ndarray, want: np.ndarray) -> None:
+def check_equal(case: tuple[str, str], got: np.ndarray, want: np.ndarray, exported: np.ndarray) -> None:
     assert got.shape == want.shape and got.dtype == want.dtype
     assert np.isfinite(want.astype(np.float64)).all() and want.std() > 0, "the test's own network is degenerate"
     if case in NOT_BIT_EQUAL:
         reason, tolerance = NOT_BIT_EQUAL[case]
         error = np.abs(got.astype(np.float64) - want).max() / np.abs(want).max()
         assert error <= tolerance, f"{reason}: {error}"
+        np.testing.assert_array_equal(got, exported)
     else:
         np.testing.assert_array_equal(got, want)
 
@@ -48,16 +59,17 @@ class Exported:
             # cuDNN settles on an engine per shape in its first calls.
             for _ in range(1 if device == "cpu" else 2):
                 outputs = module(*on_device)
-        self.paths, self.leaves = [], []
-        for path, leaf in pytree.tree_flatten_with_path(outputs)[0]:
-            self.leaves.append(to_numpy(leaf))
+        self.leaves = [to_numpy(leaf) for leaf in pytree.tree_leaves(outputs)]
+        program = move_to_device_pass(torch.export.load(self.archive), device).module()
+        with torch.inference_mode():
+            self.exported = [to_numpy(leaf) for leaf in pytree.tree_leaves(program(*on_device))]
         self.inputs = []
         for i, tensor in enumerate(inputs):
             file = folder / f"input{i}" / "item.npy"
             file.parent.mkdir()
             np.save(file, to_numpy(tensor))
             self.inputs.append(file)
-        del module, on_device, outputs
+        del module, on_device, outputs, program
         gc.collect()
         if device != "cpu":
             torch.cuda.empty_cache()
@@ -72,8 +84,7 @@ def check_network(cli, name: str, folder, device: str, dtype: torch.dtype) -> No
     info = cli.ok("inspect", net.archive, "--json").json
     flags = net.input_flags([i["name"] for i in info["inputs"]])
     where = ["--device", device, "--scope", "tensors"]
-    if device != "cpu":
-        where += ["--budget", "6GiB"]   # leaves room for other tests on the same card
+    roomy = ["--budget", "6GiB"]   # leaves room for other tests on the same card
     outputs = sum(leaf.nbytes for leaf in net.leaves)
 
     def run(out: str, *more: str) -> dict:
@@ -81,24 +92,25 @@ def check_network(cli, name: str, folder, device: str, dtype: torch.dtype) -> No
         names = [o["name"] for o in info["outputs"]]
         files = [folder / out / ("item.npy" if len(names) == 1 else f"item.{n}.npy") for n in names]
         assert len(files) == len(net.leaves)
-        for file, want in zip(files, net.leaves):
-            check_equal(case, np.load(file), want)
+        for file, want, exported in zip(files, net.leaves, net.exported):
+            check_equal(case, np.load(file), want, exported)
         assert summary["strays"] == 0
         assert summary["measured_arena_bytes"] == summary["planned_arena_bytes"]
         assert summary["measured_peak_bytes"] <= summary["planned_peak_bytes"]
         return summary
 
     # The planning process and the running process are two.
-    plan = cli.ok("plan", net.archive, *where, "--json", "-o", folder / "plan.json").json
+    plan = cli.ok("plan", net.archive, *where, *roomy, "--json", "-o", folder / "plan.json").json
     assert plan["basis"] == "measured" and plan["fits"]
-    summary = run("planned", "--plan", folder / "plan.json")
+    summary = run("planned", "--plan", folder / "plan.json", *roomy)
     assert summary["planned_arena_bytes"] == plan["arena_bytes"]
     assert summary["planned_peak_bytes"] == plan["peak_bytes"]
 
     # The smallest budget runs, poisoned; one byte less does not and says the same number.
     smallest = plan["smallest_budget_bytes"]
-    # A plan counts the caller's outputs from the start, eager from when they exist.
-    assert smallest <= plan["peak_bytes"] <= plan["unplanned_peak_bytes"] * 1.01 + outputs
+    # A plan counts the caller's outputs from the start, eager from when they exist;
+    # on CUDA many small weights pay for their alignment.
+    assert smallest <= plan["peak_bytes"] <= plan["unplanned_peak_bytes"] * 1.02 + outputs
     run("smallest", "--budget", str(smallest), "--poison")
     refused = cli("plan", net.archive, *where, "--budget", str(smallest - 1), "--json")
     assert refused.code == 3
