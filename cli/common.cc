@@ -21,12 +21,18 @@ void on_interrupt(int) {
 
 const char* kind_name(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::internal: return "internal";
-    case ErrorKind::bad_input: return "bad_input";
-    case ErrorKind::does_not_fit: return "does_not_fit";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::machine: return "machine";
-    case ErrorKind::interrupted: return "interrupted";
+    case ErrorKind::internal:
+      return "internal";
+    case ErrorKind::bad_input:
+      return "bad_input";
+    case ErrorKind::does_not_fit:
+      return "does_not_fit";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::machine:
+      return "machine";
+    case ErrorKind::interrupted:
+      return "interrupted";
   }
   return "internal";
 }
@@ -55,7 +61,8 @@ void parse_budget(const std::string& text, Options& options) {
   }
   double percent = 0;
   const auto [end, status] = std::from_chars(text.data(), text.data() + text.size() - 1, percent);
-  if (status != std::errc() || end != text.data() + text.size() - 1 || !(percent > 0) || percent > 100) {
+  if (status != std::errc() || end != text.data() + text.size() - 1 || !(percent > 0) ||
+      percent > 100) {
     throw Error(ErrorKind::bad_input, "'" + text + "' is not a percentage between 0 and 100");
   }
   options.budget_percent = percent;
@@ -65,12 +72,18 @@ void parse_budget(const std::string& text, Options& options) {
 
 int exit_code(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::internal: return kInternal;
-    case ErrorKind::bad_input: return kUsage;
-    case ErrorKind::does_not_fit: return kDoesNotFit;
-    case ErrorKind::unsupported: return kUnsupported;
-    case ErrorKind::machine: return kMachine;
-    case ErrorKind::interrupted: return kInterrupted;
+    case ErrorKind::internal:
+      return kInternal;
+    case ErrorKind::bad_input:
+      return kUsage;
+    case ErrorKind::does_not_fit:
+      return kDoesNotFit;
+    case ErrorKind::unsupported:
+      return kUnsupported;
+    case ErrorKind::machine:
+      return kMachine;
+    case ErrorKind::interrupted:
+      return kInterrupted;
   }
   return kInternal;
 }
@@ -100,10 +113,13 @@ void add_common_flags(CLI::App& command, CommonFlags& flags) {
                   "on CUDA), session, tensors (default on the CPU)")
       ->type_name("SCOPE");
   command
-      .add_option("--exact", flags.exact,
-                  "Which plans are allowed: same-kernels, or same-mathematics (rounding may differ)")
+      .add_option(
+          "--exact", flags.exact,
+          "Which plans are allowed: same-kernels, or same-mathematics (rounding may differ)")
       ->capture_default_str();
-  command.add_option("--max-slowdown", flags.max_slowdown, "Refuse plans slower than X times the fastest")
+  command
+      .add_option("--max-slowdown", flags.max_slowdown,
+                  "Refuse plans slower than X times the fastest")
       ->type_name("X");
   command
       .add_option("--workspace-cap", flags.workspace_cap,
@@ -117,13 +133,17 @@ void add_common_flags(CLI::App& command, CommonFlags& flags) {
                   "Seconds that measuring may take; 0: use known records and estimates only")
       ->capture_default_str()
       ->type_name("S");
-  command.add_option("--shape", flags.shapes, "Sizes of an input that the archive leaves open: x=1x3x512x512")
+  command
+      .add_option("--shape", flags.shapes,
+                  "Sizes of an input that the archive leaves open: x=1x3x512x512")
       ->type_name("NAME=SIZES");
-  command.add_option("--without", flags.disabled, "Leave out a rewrite or a move by name (may repeat)")
+  command
+      .add_option("--without", flags.disabled, "Leave out a rewrite or a move by name (may repeat)")
       ->type_name("NAME");
   command.add_option("--seed", flags.seed, "Seed of random operators")->capture_default_str();
-  command.add_flag("--poison", flags.poison,
-                   "Fill free memory with NaN while running: a plan that reads what it should not shows");
+  command.add_flag(
+      "--poison", flags.poison,
+      "Fill free memory with NaN while running: a plan that reads what it should not shows");
 }
 
 std::pair<std::string, std::vector<std::int64_t>> parse_shape(const std::string& text) {
@@ -155,25 +175,33 @@ Options to_options(const CommonFlags& flags) {
   options.model = flags.model;
   for_flag("--budget", [&] { parse_budget(flags.budget, options); });
   if (!flags.scope.empty()) {
-    if (flags.scope == "process") options.scope = Scope::process;
-    else if (flags.scope == "session") options.scope = Scope::session;
-    else if (flags.scope == "tensors") options.scope = Scope::tensors;
-    else throw Error(ErrorKind::bad_input, "'" + flags.scope + "' is not a scope", "--scope",
-                     "choose process, session or tensors");
+    if (flags.scope == "process")
+      options.scope = Scope::process;
+    else if (flags.scope == "session")
+      options.scope = Scope::session;
+    else if (flags.scope == "tensors")
+      options.scope = Scope::tensors;
+    else
+      throw Error(ErrorKind::bad_input, "'" + flags.scope + "' is not a scope", "--scope",
+                  "choose process, session or tensors");
   }
-  if (flags.exact == "same-kernels") options.exact = Exactness::same_kernels;
+  if (flags.exact == "same-kernels")
+    options.exact = Exactness::same_kernels;
   else if (flags.exact != "same-mathematics") {
     throw Error(ErrorKind::bad_input, "'" + flags.exact + "' is not an exactness class", "--exact",
                 "choose same-kernels or same-mathematics");
   }
   if (!flags.workspace_cap.empty()) {
-    options.workspace_cap = for_flag("--workspace-cap", [&] { return parse_bytes(flags.workspace_cap); });
+    options.workspace_cap =
+        for_flag("--workspace-cap", [&] { return parse_bytes(flags.workspace_cap); });
   }
   if (flags.max_slowdown != 0 && flags.max_slowdown < 1) {
     throw Error(ErrorKind::bad_input, "a slowdown is 1 or more", "--max-slowdown");
   }
-  if (flags.threads < 0) throw Error(ErrorKind::bad_input, "the number of threads is negative", "--threads");
-  if (flags.measure_time < 0) throw Error(ErrorKind::bad_input, "the time is negative", "--measure-time");
+  if (flags.threads < 0)
+    throw Error(ErrorKind::bad_input, "the number of threads is negative", "--threads");
+  if (flags.measure_time < 0)
+    throw Error(ErrorKind::bad_input, "the time is negative", "--measure-time");
   options.max_slowdown = flags.max_slowdown;
   options.cuda_graph = flags.cuda_graph;
   options.threads = flags.threads;

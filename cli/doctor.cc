@@ -24,7 +24,8 @@ int doctor_command(const DoctorFlags& flags) {
   if (flags.json) {
     nlohmann::json out = nlohmann::json::array();
     for (const Finding& finding : findings) {
-      out.push_back({{"topic", finding.topic}, {"text", finding.text}, {"problem", finding.problem}});
+      out.push_back(
+          {{"topic", finding.topic}, {"text", finding.text}, {"problem", finding.problem}});
     }
     std::cout << out.dump(2) << '\n';
     return kDone;
@@ -39,7 +40,8 @@ int doctor_command(const DoctorFlags& flags) {
 
 Runner add_doctor(CLI::App& app) {
   auto flags = std::make_shared<DoctorFlags>();
-  CLI::App* command = app.add_subcommand("doctor", "What this machine offers: devices, memory, libraries, cache");
+  CLI::App* command =
+      app.add_subcommand("doctor", "What this machine offers: devices, memory, libraries, cache");
   command->add_flag("--json", flags->json, "One JSON list on stdout");
   command->add_flag("--clear-cache", flags->clear, "Forget all stored measurements first");
   command->footer("\nexample:\n  lowwater doctor");

@@ -20,7 +20,8 @@ std::string shape_text(const IoDescription& io) {
   std::string text = io.dtype + "[";
   for (std::size_t i = 0; i < io.sizes.size(); ++i) {
     if (i > 0) text += ", ";
-    text += io.sizes[i] >= 0 || i >= io.symbols.size() ? std::to_string(io.sizes[i]) : io.symbols[i];
+    text +=
+        io.sizes[i] >= 0 || i >= io.symbols.size() ? std::to_string(io.sizes[i]) : io.symbols[i];
   }
   return text + "]";
 }
@@ -30,10 +31,13 @@ nlohmann::json io_json(const std::vector<IoDescription>& list) {
   for (const IoDescription& io : list) {
     nlohmann::json sizes = nlohmann::json::array();
     for (std::size_t i = 0; i < io.sizes.size(); ++i) {
-      if (io.sizes[i] >= 0 || i >= io.symbols.size()) sizes.push_back(io.sizes[i]);
-      else sizes.push_back(io.symbols[i]);
+      if (io.sizes[i] >= 0 || i >= io.symbols.size())
+        sizes.push_back(io.sizes[i]);
+      else
+        sizes.push_back(io.symbols[i]);
     }
-    out.push_back({{"name", io.name}, {"tensor", io.is_tensor}, {"dtype", io.dtype}, {"sizes", sizes}});
+    out.push_back(
+        {{"name", io.name}, {"tensor", io.is_tensor}, {"dtype", io.dtype}, {"sizes", sizes}});
   }
   return out;
 }
@@ -63,8 +67,8 @@ void print_json(const ArchiveInfo& info, bool checked) {
 
 void print_io(const char* title, const std::vector<IoDescription>& list) {
   for (std::size_t i = 0; i < list.size(); ++i) {
-    fmt::print("{:<9} {:<24} {}\n", i == 0 ? title : "", list[i].name.empty() ? "(the result)" : list[i].name,
-               shape_text(list[i]));
+    fmt::print("{:<9} {:<24} {}\n", i == 0 ? title : "",
+               list[i].name.empty() ? "(the result)" : list[i].name, shape_text(list[i]));
   }
 }
 
@@ -78,22 +82,26 @@ void print_text(const ArchiveInfo& info, int verbose) {
              format_bytes(info.weight_bytes), info.parameters, info.buffers, info.constants,
              static_cast<double>(info.weight_elements) / 1e6);
   fmt::print("{:<9} {} nodes of {} kinds\n", "operators", info.nodes, info.operators.size());
-  const std::size_t shown = verbose > 0 ? info.operators.size() : std::min<std::size_t>(10, info.operators.size());
+  const std::size_t shown =
+      verbose > 0 ? info.operators.size() : std::min<std::size_t>(10, info.operators.size());
   for (std::size_t i = 0; i < shown; ++i) {
     fmt::print("  {:>6}  {}{}\n", info.operators[i].nodes, info.operators[i].name,
                info.operators[i].known ? "" : "   (unknown to the installed PyTorch)");
   }
-  if (shown < info.operators.size()) fmt::print("  ... and {} more (-v shows all)\n", info.operators.size() - shown);
+  if (shown < info.operators.size())
+    fmt::print("  ... and {} more (-v shows all)\n", info.operators.size() - shown);
 }
 
 int inspect_command(const InspectFlags& flags) {
   const ArchiveInfo info = inspect(flags.archive, flags.model, flags.check);
-  if (flags.json) print_json(info, flags.check);
-  else print_text(info, flags.verbose);
+  if (flags.json)
+    print_json(info, flags.check);
+  else
+    print_text(info, flags.verbose);
   if (!info.corrupt.empty()) {
     throw Error(ErrorKind::bad_input,
-                fmt::format("{} records do not match their checksums, first '{}'", info.corrupt.size(),
-                            info.corrupt.front()),
+                fmt::format("{} records do not match their checksums, first '{}'",
+                            info.corrupt.size(), info.corrupt.front()),
                 flags.archive, "copy or export the file again");
   }
   if (flags.check && !flags.json) fmt::print("every byte matches its checksum\n");
@@ -104,7 +112,8 @@ int inspect_command(const InspectFlags& flags) {
 
 Runner add_inspect(CLI::App& app) {
   auto flags = std::make_shared<InspectFlags>();
-  CLI::App* command = app.add_subcommand("inspect", "What is in an archive: inputs, outputs, weights, operators");
+  CLI::App* command =
+      app.add_subcommand("inspect", "What is in an archive: inputs, outputs, weights, operators");
   add_archive_flags(*command, *flags);
   command->add_flag("--check", flags->check, "Read every byte and compare it with its checksum");
   command->footer("\nexample:\n  lowwater inspect unet.pt2 --check");

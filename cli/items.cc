@@ -13,11 +13,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string stem_of(const std::string& path) { return path == "-" ? "-" : fs::path(path).stem().string(); }
+std::string stem_of(const std::string& path) {
+  return path == "-" ? "-" : fs::path(path).stem().string();
+}
 
 // Files that a folder given as input stands for: those with a known ending.
 bool is_data_file(const fs::path& path) {
-  static const std::set<std::string> kEndings = {".npy", ".npz", ".pt", ".pth", ".png", ".jpg", ".jpeg"};
+  static const std::set<std::string> kEndings = {".npy", ".npz", ".pt",  ".pth",
+                                                 ".png", ".jpg", ".jpeg"};
   std::string ending = path.extension().string();
   std::transform(ending.begin(), ending.end(), ending.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -30,10 +33,12 @@ std::vector<std::string> expand(const std::string& pattern) {
   std::vector<std::string> files;
   if (fs::is_directory(pattern, ignored)) {
     for (const auto& entry : fs::directory_iterator(pattern, ignored)) {
-      if (entry.is_regular_file(ignored) && is_data_file(entry.path())) files.push_back(entry.path().string());
+      if (entry.is_regular_file(ignored) && is_data_file(entry.path()))
+        files.push_back(entry.path().string());
     }
     if (files.empty()) {
-      throw Error(ErrorKind::bad_input, "the folder holds no .npy, .npz, .pt, .png or .jpg file", pattern);
+      throw Error(ErrorKind::bad_input, "the folder holds no .npy, .npz, .pt, .png or .jpg file",
+                  pattern);
     }
     return files;
   }
@@ -67,8 +72,8 @@ std::pair<int, std::string> split_argument(const std::string& argument,
       }
     }
     if (name.find('/') == std::string::npos) {
-      throw Error(ErrorKind::bad_input, "the model has no input '" + name + "'", "--input " + argument,
-                  "its inputs are: " + known_names(inputs));
+      throw Error(ErrorKind::bad_input, "the model has no input '" + name + "'",
+                  "--input " + argument, "its inputs are: " + known_names(inputs));
     }
   }
   int only = -1;
@@ -80,7 +85,8 @@ std::pair<int, std::string> split_argument(const std::string& argument,
     }
     only = static_cast<int>(i);
   }
-  if (only < 0) throw Error(ErrorKind::bad_input, "the model takes no tensors", "--input " + argument);
+  if (only < 0)
+    throw Error(ErrorKind::bad_input, "the model takes no tensors", "--input " + argument);
   return {only, argument};
 }
 
@@ -108,7 +114,7 @@ bool natural_less(const std::string& a, const std::string& b) {
     }
   }
   if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
-  return a < b;   // "a01" and "a1": some order, always the same
+  return a < b;  // "a01" and "a1": some order, always the same
 }
 
 std::vector<Item> list_items(const std::vector<std::string>& arguments,
@@ -118,11 +124,13 @@ std::vector<Item> list_items(const std::vector<std::string>& arguments,
   for (const std::string& argument : arguments) {
     const auto [index, pattern] = split_argument(argument, inputs);
     for (const std::string& file : expand(pattern)) {
-      const auto [at, fresh] = by_stem[static_cast<std::size_t>(index)].emplace(stem_of(file), file);
+      const auto [at, fresh] =
+          by_stem[static_cast<std::size_t>(index)].emplace(stem_of(file), file);
       if (!fresh && at->second != file) {
-        throw Error(ErrorKind::bad_input,
-                    "its results would overwrite those of " + at->second + ", which has the same name", file,
-                    "give them in separate runs with separate --output folders");
+        throw Error(
+            ErrorKind::bad_input,
+            "its results would overwrite those of " + at->second + ", which has the same name",
+            file, "give them in separate runs with separate --output folders");
       }
     }
   }
@@ -157,8 +165,8 @@ std::vector<Item> list_items(const std::vector<std::string>& arguments,
       const auto found = by_stem[i].find(stem);
       if (found == by_stem[i].end()) {
         throw Error(ErrorKind::bad_input,
-                    "the item '" + stem + "' has no file for the input '" + inputs[i].name + "'", "--input",
-                    "files of several inputs pair by name without ending");
+                    "the item '" + stem + "' has no file for the input '" + inputs[i].name + "'",
+                    "--input", "files of several inputs pair by name without ending");
       }
       item.files[i] = found->second;
     }

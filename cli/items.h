@@ -10,8 +10,8 @@ namespace lowwater::cli {
 
 // One run of the network: a file per tensor input, in the model's order.
 struct Item {
-  std::string stem;                  // "scan_12" of scans/scan_12.npy: names the outputs
-  std::vector<std::string> files;    // by flat input; empty for inputs that are no tensors
+  std::string stem;                // "scan_12" of scans/scan_12.npy: names the outputs
+  std::vector<std::string> files;  // by flat input; empty for inputs that are no tensors
 };
 
 // `arguments` as typed after --input: [NAME=]PATH|GLOB|DIR. One file per input

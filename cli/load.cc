@@ -15,11 +15,13 @@ std::uint16_t to_half(float value) {
   const float magnitude = std::fabs(value);
   if (std::isnan(value)) return static_cast<std::uint16_t>(sign | 0x7e00U);
   if (magnitude >= 65520.0F) return static_cast<std::uint16_t>(sign | 0x7c00U);
-  if (magnitude < 0x1p-14F) {   // subnormal: count units of 2^-24
-    return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24F)));
+  if (magnitude < 0x1p-14F) {  // subnormal: count units of 2^-24
+    return static_cast<std::uint16_t>(
+        sign | static_cast<std::uint16_t>(std::nearbyint(magnitude * 0x1p24F)));
   }
   const std::uint32_t rounded = (bits & 0x7fffffffU) + 0xfffU + ((bits >> 13) & 1U);
-  return static_cast<std::uint16_t>(sign | static_cast<std::uint16_t>((rounded >> 13) - (112U << 10)));
+  return static_cast<std::uint16_t>(sign |
+                                    static_cast<std::uint16_t>((rounded >> 13) - (112U << 10)));
 }
 
 std::uint16_t to_bfloat(float value) {
@@ -38,11 +40,16 @@ bool store_floats(const float* from, std::size_t count, DType dtype, std::byte* 
     return true;
   };
   switch (dtype) {
-    case DType::f32: return each([](float x) { return x; });
-    case DType::f64: return each([](float x) { return static_cast<double>(x); });
-    case DType::f16: return each(to_half);
-    case DType::bf16: return each(to_bfloat);
-    default: return false;
+    case DType::f32:
+      return each([](float x) { return x; });
+    case DType::f64:
+      return each([](float x) { return static_cast<double>(x); });
+    case DType::f16:
+      return each(to_half);
+    case DType::bf16:
+      return each(to_bfloat);
+    default:
+      return false;
   }
 }
 
@@ -54,7 +61,8 @@ bool is_image(const std::string& path) {
   return ending == "png" || ending == "jpg" || ending == "jpeg";
 }
 
-HostTensor as_type(const HostTensor& image, DType dtype, const std::string& path, const std::string& input) {
+HostTensor as_type(const HostTensor& image, DType dtype, const std::string& path,
+                   const std::string& input) {
   if (dtype == image.dtype) return image;
   HostTensor out{dtype, image.sizes, {}};
   const std::size_t count = image.bytes.size() / sizeof(float);
@@ -62,21 +70,24 @@ HostTensor as_type(const HostTensor& image, DType dtype, const std::string& path
   std::vector<float> floats(count);
   std::memcpy(floats.data(), image.bytes.data(), image.bytes.size());
   if (!store_floats(floats.data(), count, dtype, out.bytes.data())) {
-    throw Error(ErrorKind::bad_input, "an image cannot be given to the input '" + input + "' of type " +
-                                          std::string(dtype_name(dtype)), path);
+    throw Error(ErrorKind::bad_input,
+                "an image cannot be given to the input '" + input + "' of type " +
+                    std::string(dtype_name(dtype)),
+                path);
   }
   return out;
 }
 
-HostTensor pick(std::vector<NamedTensor> found, const IoDescription& input, const std::string& path) {
+HostTensor pick(std::vector<NamedTensor> found, const IoDescription& input,
+                const std::string& path) {
   if (found.size() == 1) return std::move(found.front().tensor);
   std::string names;
   for (NamedTensor& candidate : found) {
     if (candidate.name == input.name) return std::move(candidate.tensor);
     names += (names.empty() ? "" : ", ") + candidate.name;
   }
-  throw Error(ErrorKind::bad_input, "it holds several tensors, none called '" + input.name + "'", path,
-              found.empty() ? "it is empty" : "it has: " + names);
+  throw Error(ErrorKind::bad_input, "it holds several tensors, none called '" + input.name + "'",
+              path, found.empty() ? "it is empty" : "it has: " + names);
 }
 
 std::vector<std::int64_t> concrete_sizes(const IoDescription& input, const Options& options) {
@@ -84,8 +95,8 @@ std::vector<std::int64_t> concrete_sizes(const IoDescription& input, const Optio
   if (given != options.shapes.end()) return given->second;
   for (const std::int64_t size : input.sizes) {
     if (size < 0) {
-      throw Error(ErrorKind::bad_input, "the archive leaves the sizes of '" + input.name + "' open", "",
-                  "give them: --shape " + input.name + "=1x3x512x512");
+      throw Error(ErrorKind::bad_input, "the archive leaves the sizes of '" + input.name + "' open",
+                  "", "give them: --shape " + input.name + "=1x3x512x512");
     }
   }
   return input.sizes;
@@ -109,7 +120,8 @@ std::vector<HostTensor> load_item(const Item& item, const std::vector<IoDescript
     }
     HostTensor tensor = pick(read_tensors(path, wanted), inputs[i], path);
     const std::optional<DType> dtype = parse_dtype(inputs[i].dtype);
-    tensors[i] = is_image(path) && dtype ? as_type(tensor, *dtype, path, inputs[i].name) : std::move(tensor);
+    tensors[i] =
+        is_image(path) && dtype ? as_type(tensor, *dtype, path, inputs[i].name) : std::move(tensor);
   }
   return tensors;
 }
@@ -144,13 +156,15 @@ HostTensor to_host_tensor(const TensorView& view) {
   }
   // Copies the longest contiguous run of trailing dimensions at once.
   std::size_t run = 1, outer = view.sizes.size();
-  while (outer > 0 && (view.sizes[outer - 1] == 1 || strides[outer - 1] == static_cast<std::int64_t>(run))) {
+  while (outer > 0 &&
+         (view.sizes[outer - 1] == 1 || strides[outer - 1] == static_cast<std::int64_t>(run))) {
     run *= static_cast<std::size_t>(view.sizes[--outer]);
   }
   for (std::size_t at = 0; at < count; at += run) {
     std::int64_t offset = 0;
     for (std::size_t d = 0; d < outer; ++d) offset += index[d] * strides[d];
-    std::memcpy(out.bytes.data() + at * element, from + offset * static_cast<std::int64_t>(element), run * element);
+    std::memcpy(out.bytes.data() + at * element, from + offset * static_cast<std::int64_t>(element),
+                run * element);
     for (std::size_t d = outer; d-- > 0;) {
       if (++index[d] < view.sizes[d]) break;
       index[d] = 0;
@@ -159,7 +173,8 @@ HostTensor to_host_tensor(const TensorView& view) {
   return out;
 }
 
-std::vector<HostTensor> random_inputs(const std::vector<IoDescription>& inputs, const Options& options) {
+std::vector<HostTensor> random_inputs(const std::vector<IoDescription>& inputs,
+                                      const Options& options) {
   std::mt19937_64 random(options.seed);
   std::normal_distribution<float> normal;
   std::vector<HostTensor> tensors(inputs.size());

@@ -23,6 +23,7 @@ HostTensor to_host_tensor(const TensorView& view);
 
 // Random inputs for a model: normal floats, zeros for integers, true for
 // booleans. Symbolic sizes come from `shapes`; Error(bad_input) names the rest.
-std::vector<HostTensor> random_inputs(const std::vector<IoDescription>& inputs, const Options& options);
+std::vector<HostTensor> random_inputs(const std::vector<IoDescription>& inputs,
+                                      const Options& options);
 
 }  // namespace lowwater::cli

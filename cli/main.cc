@@ -38,7 +38,8 @@ bool wants_json(int argc, char** argv) {
 }
 
 int run(int argc, char** argv, bool json) {
-  CLI::App app{"Runs a trained PyTorch network (a torch.export .pt2 archive) inside a memory budget."};
+  CLI::App app{
+      "Runs a trained PyTorch network (a torch.export .pt2 archive) inside a memory budget."};
   app.name("lowwater");
   app.footer(kFooter);
   app.require_subcommand(1);
@@ -50,7 +51,7 @@ int run(int argc, char** argv, bool json) {
   }
   try {
     app.parse(argc, argv);
-  } catch (const CLI::Success& asked) {   // --help, --version
+  } catch (const CLI::Success& asked) {  // --help, --version
     return app.exit(asked);
   } catch (const CLI::ParseError& error) {
     std::string where = "lowwater";
@@ -82,7 +83,8 @@ int main(int argc, char** argv) {
     return lowwater::cli::kMachine;
   } catch (const std::exception& error) {
     lowwater::cli::report_error(
-        Error(ErrorKind::internal, error.what(), "", "this is a bug in lowwater; please report it"), json);
+        Error(ErrorKind::internal, error.what(), "", "this is a bug in lowwater; please report it"),
+        json);
     return lowwater::cli::kInternal;
   }
 }

@@ -34,8 +34,10 @@ int plan_command(const PlanFlags& flags) {
   progress.finish();
   const Plan& plan = session.plan();
   if (!flags.output.empty() && plan.fits) write_text_file(flags.output, session.plan_json());
-  if (flags.json) std::cout << plan_to_json(plan) << '\n';
-  else std::cout << plan_to_text(plan);
+  if (flags.json)
+    std::cout << plan_to_json(plan) << '\n';
+  else
+    std::cout << plan_to_text(plan);
   if (!flags.json && flags.verbose > 0) print_timings(plan);
   return plan.fits ? kDone : kDoesNotFit;
 }
@@ -44,9 +46,11 @@ int plan_command(const PlanFlags& flags) {
 
 Runner add_plan(CLI::App& app) {
   auto flags = std::make_shared<PlanFlags>();
-  CLI::App* command = app.add_subcommand("plan", "Will it fit, and how: predicts the peak before anything runs");
+  CLI::App* command =
+      app.add_subcommand("plan", "Will it fit, and how: predicts the peak before anything runs");
   add_common_flags(*command, *flags);
-  command->add_option("-o,--output", flags->output, "Write the whole plan, for `run --plan`")->type_name("PLAN.json");
+  command->add_option("-o,--output", flags->output, "Write the whole plan, for `run --plan`")
+      ->type_name("PLAN.json");
   command->footer("\nexample:\n  lowwater plan unet.pt2 --budget 600MiB -o plan.json");
   return [flags] { return plan_command(*flags); };
 }

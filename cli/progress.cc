@@ -52,7 +52,8 @@ void Progress::draw(long done, long total) {
   if (done > 0 && seconds > 0) {
     const double rate = static_cast<double>(done) / seconds;
     text += rate >= 1 ? fmt::format(", {:.1f}/s", rate) : fmt::format(", {:.1f} s each", 1 / rate);
-    if (total > done) text += fmt::format(", {} left", duration(static_cast<double>(total - done) / rate));
+    if (total > done)
+      text += fmt::format(", {} left", duration(static_cast<double>(total - done) / rate));
   }
   if (!terminal_) {
     fmt::print(stderr, "{}\n", text);
@@ -64,7 +65,8 @@ void Progress::draw(long done, long total) {
     const auto full = static_cast<std::size_t>(bar * done / total);
     text += "  " + std::string(full, '#') + std::string(static_cast<std::size_t>(bar) - full, '.');
   }
-  if (static_cast<int>(text.size()) >= width) text.resize(static_cast<std::size_t>(std::max(1, width - 1)));
+  if (static_cast<int>(text.size()) >= width)
+    text.resize(static_cast<std::size_t>(std::max(1, width - 1)));
   fmt::print(stderr, "\r\033[K{}", text);
   std::fflush(stderr);
   drawn_ = true;

@@ -22,22 +22,30 @@ struct RunFlags : CommonFlags {
 };
 
 void add_run_flags(CLI::App& command, RunFlags& flags) {
-  command.add_option("--input", flags.job.inputs, "[NAME=]FILE, 'GLOB' or FOLDER: .npy .npz .pt .png .jpg; '-' reads one .npy")
+  command
+      .add_option("--input", flags.job.inputs,
+                  "[NAME=]FILE, 'GLOB' or FOLDER: .npy .npz .pt .png .jpg; '-' reads one .npy")
       ->required()
       ->type_name("INPUT");
-  command.add_option("--output", flags.job.folder, "Folder for the results; '-' writes one .npy to stdout")
+  command
+      .add_option("--output", flags.job.folder,
+                  "Folder for the results; '-' writes one .npy to stdout")
       ->required()
       ->type_name("DIR");
-  command.add_option("--format", flags.job.format, "npy, or png for label maps")->capture_default_str();
-  command.add_option("--plan", flags.plan, "Execute a stored plan (`plan -o`) instead of searching")
+  command.add_option("--format", flags.job.format, "npy, or png for label maps")
+      ->capture_default_str();
+  command
+      .add_option("--plan", flags.plan, "Execute a stored plan (`plan -o`) instead of searching")
       ->type_name("PLAN.json");
   command.add_option("--batch", flags.batch, "Items stacked along the first dimension per run")
       ->capture_default_str()
       ->type_name("N");
   command.add_flag("--overwrite", flags.job.overwrite, "Replace existing results");
   command.add_flag("--resume", flags.job.resume, "Skip the items that an earlier run finished");
-  command.add_option("--mean", flags.job.image.mean, "Images: subtracted after scaling, one number or one per channel");
-  command.add_option("--std", flags.job.image.std, "Images: divided by, one number or one per channel");
+  command.add_option("--mean", flags.job.image.mean,
+                     "Images: subtracted after scaling, one number or one per channel");
+  command.add_option("--std", flags.job.image.std,
+                     "Images: divided by, one number or one per channel");
   command.add_option("--scale", flags.job.image.scale, "Images: factor of 8-bit pixels (1/255)");
   command.footer(
       "\nexamples:\n"
@@ -58,7 +66,8 @@ int parse_batch(const std::string& text) {
 int run_command(RunFlags& flags) {
   flags.job.batch = parse_batch(flags.batch);
   if (flags.job.format != "npy" && flags.job.format != "png") {
-    throw Error(ErrorKind::bad_input, "'" + flags.job.format + "' is not a format", "--format", "choose npy or png");
+    throw Error(ErrorKind::bad_input, "'" + flags.job.format + "' is not a format", "--format",
+                "choose npy or png");
   }
   Options options = to_options(flags);
   Progress measuring("measuring", flags.quiet || flags.json);
@@ -69,9 +78,9 @@ int run_command(RunFlags& flags) {
   const ArchiveInfo info = inspect(flags.archive, flags.model);
   prepare(flags.job, info);
   options.shapes.merge(first_item_shapes(flags.job, info));
-  Session session = flags.plan.empty()
-                        ? Session::open(flags.archive, options)
-                        : Session::open_with_plan(flags.archive, read_text_file(flags.plan), options);
+  Session session = flags.plan.empty() ? Session::open(flags.archive, options)
+                                       : Session::open_with_plan(
+                                             flags.archive, read_text_file(flags.plan), options);
   measuring.finish();
   if (!session.plan().fits) {
     if (flags.json) std::cout << plan_to_json(session.plan()) << '\n';
@@ -81,8 +90,10 @@ int run_command(RunFlags& flags) {
   Progress progress("running", flags.quiet || flags.json);
   const RunSummary summary = execute(flags.job, session, progress);
   progress.finish();
-  if (flags.json) std::cout << summary_to_json(summary) << '\n';
-  else if (!flags.quiet) std::cerr << summary_to_text(summary);
+  if (flags.json)
+    std::cout << summary_to_json(summary) << '\n';
+  else if (!flags.quiet)
+    std::cerr << summary_to_text(summary);
   if (summary.fatal) {
     if (!flags.json) report_error(*summary.fatal, false);
     return exit_code(summary.fatal->kind());

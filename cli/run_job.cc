@@ -42,20 +42,25 @@ std::string output_path(const RunJob& job, const Item& item, const std::string& 
 std::vector<std::string> output_paths(const RunJob& job, const Item& item,
                                       const std::vector<IoDescription>& outputs) {
   std::vector<std::string> paths;
-  const auto tensors = std::count_if(outputs.begin(), outputs.end(), [](const auto& o) { return o.is_tensor; });
+  const auto tensors =
+      std::count_if(outputs.begin(), outputs.end(), [](const auto& o) { return o.is_tensor; });
   for (const IoDescription& output : outputs) {
     paths.push_back(output.is_tensor ? output_path(job, item, output.name, tensors == 1) : "");
   }
   return paths;
 }
 
-void write_result(const RunJob& job, const Result& result, const std::vector<IoDescription>& outputs) {
+void write_result(const RunJob& job, const Result& result,
+                  const std::vector<IoDescription>& outputs) {
   const std::vector<std::string> paths = output_paths(job, *result.item, outputs);
   for (std::size_t i = 0; i < paths.size(); ++i) {
     if (paths[i].empty()) continue;
-    if (job.folder == "-") write_npy_stream(stdout, result.outputs[i]);
-    else if (job.format == "png") write_label_png(paths[i], result.outputs[i]);
-    else write_npy(paths[i], result.outputs[i]);
+    if (job.folder == "-")
+      write_npy_stream(stdout, result.outputs[i]);
+    else if (job.format == "png")
+      write_label_png(paths[i], result.outputs[i]);
+    else
+      write_npy(paths[i], result.outputs[i]);
   }
 }
 
@@ -74,11 +79,12 @@ std::vector<HostTensor> stack(const std::vector<Decoded>& group) {
 }
 
 // The k-th of `parts` equal slices of an output along its first dimension.
-HostTensor slice(const HostTensor& whole, std::size_t k, std::size_t parts, const std::string& name) {
+HostTensor slice(const HostTensor& whole, std::size_t k, std::size_t parts,
+                 const std::string& name) {
   if (parts == 1) return whole;
   if (whole.sizes.empty() || whole.sizes[0] % static_cast<std::int64_t>(parts) != 0) {
-    throw Error(ErrorKind::bad_input, "the output '" + name + "' has no batch dimension to split", "--batch",
-                "run without --batch");
+    throw Error(ErrorKind::bad_input, "the output '" + name + "' has no batch dimension to split",
+                "--batch", "run without --batch");
   }
   HostTensor part{whole.dtype, whole.sizes, {}};
   part.sizes[0] /= static_cast<std::int64_t>(parts);
@@ -90,7 +96,8 @@ HostTensor slice(const HostTensor& whole, std::size_t k, std::size_t parts, cons
 
 bool same_shapes(const Decoded& a, const Decoded& b) {
   for (std::size_t i = 0; i < a.tensors.size(); ++i) {
-    if (a.tensors[i].sizes != b.tensors[i].sizes || a.tensors[i].dtype != b.tensors[i].dtype) return false;
+    if (a.tensors[i].sizes != b.tensors[i].sizes || a.tensors[i].dtype != b.tensors[i].dtype)
+      return false;
   }
   return true;
 }
@@ -99,8 +106,12 @@ bool same_shapes(const Decoded& a, const Decoded& b) {
 class Pipeline {
  public:
   Pipeline(const RunJob& job, Session& session, Progress& progress)
-      : job_(job), session_(session), progress_(progress), manifest_(job.folder),
-        decoded_(static_cast<std::size_t>(job.batch) + 1), results_(2) {}
+      : job_(job),
+        session_(session),
+        progress_(progress),
+        manifest_(job.folder),
+        decoded_(static_cast<std::size_t>(job.batch) + 1),
+        results_(2) {}
 
   RunSummary run() {
     summary_.items = static_cast<int>(job_.items.size()) + job_.skipped;
@@ -153,14 +164,17 @@ class Pipeline {
   void flush(std::vector<Decoded>& group) {
     if (group.empty() || stopped()) return;
     try {
-      const std::vector<HostTensor> inputs = group.size() == 1 ? std::move(group.front().tensors) : stack(group);
+      const std::vector<HostTensor> inputs =
+          group.size() == 1 ? std::move(group.front().tensors) : stack(group);
       const RunResult result = session_.run(views_of(inputs));
       note_stats(result.stats);
       std::vector<HostTensor> outputs;
       for (const Tensor& output : result.outputs) {
-        outputs.push_back(output.view.data != nullptr || output.owner ? to_host_tensor(output.view) : HostTensor{});
+        outputs.push_back(output.view.data != nullptr || output.owner ? to_host_tensor(output.view)
+                                                                      : HostTensor{});
       }
-      for (std::size_t k = 0; k < group.size(); ++k) push_result(group[k], k, group.size(), outputs);
+      for (std::size_t k = 0; k < group.size(); ++k)
+        push_result(group[k], k, group.size(), outputs);
     } catch (const Error& error) {
       for (const Decoded& decoded : group) fail(*decoded.item, error);
       if (error.kind() == ErrorKind::internal || error.kind() == ErrorKind::machine) stop(error);
@@ -168,7 +182,8 @@ class Pipeline {
     group.clear();
   }
 
-  void push_result(const Decoded& decoded, std::size_t k, std::size_t parts, const std::vector<HostTensor>& outputs) {
+  void push_result(const Decoded& decoded, std::size_t k, std::size_t parts,
+                   const std::vector<HostTensor>& outputs) {
     Result result{decoded.item, {}};
     for (std::size_t i = 0; i < outputs.size(); ++i) {
       result.outputs.push_back(outputs[i].bytes.empty() && outputs[i].sizes.empty()
@@ -232,7 +247,7 @@ class Pipeline {
   Manifest manifest_;
   BoundedQueue<Decoded> decoded_;
   BoundedQueue<Result> results_;
-  std::mutex mutex_;   // guards summary_ while the threads run
+  std::mutex mutex_;  // guards summary_ while the threads run
   RunSummary summary_;
 };
 
@@ -241,9 +256,11 @@ class Pipeline {
 void prepare(RunJob& job, const ArchiveInfo& info) {
   job.items = list_items(job.inputs, info.inputs);
   if (job.folder == "-") {
-    const auto tensors = std::count_if(info.outputs.begin(), info.outputs.end(), [](const auto& o) { return o.is_tensor; });
+    const auto tensors = std::count_if(info.outputs.begin(), info.outputs.end(),
+                                       [](const auto& o) { return o.is_tensor; });
     if (job.items.size() != 1 || tensors != 1 || job.format != "npy") {
-      throw Error(ErrorKind::bad_input, "standard output takes one .npy: one item, one output", "--output -");
+      throw Error(ErrorKind::bad_input, "standard output takes one .npy: one item, one output",
+                  "--output -");
     }
     return;
   }
@@ -252,7 +269,8 @@ void prepare(RunJob& job, const ArchiveInfo& info) {
   if (failed || !fs::is_directory(job.folder)) {
     throw Error(ErrorKind::machine, "the folder cannot be made: " + failed.message(), job.folder);
   }
-  const std::set<std::string> finished = job.resume ? Manifest(job.folder).finished() : std::set<std::string>{};
+  const std::set<std::string> finished =
+      job.resume ? Manifest(job.folder).finished() : std::set<std::string>{};
   std::vector<Item> left;
   for (Item& item : job.items) {
     const std::vector<std::string> paths = output_paths(job, item, info.outputs);
@@ -272,14 +290,18 @@ void prepare(RunJob& job, const ArchiveInfo& info) {
   job.items = std::move(left);
 }
 
-std::map<std::string, std::vector<std::int64_t>> first_item_shapes(const RunJob& job, const ArchiveInfo& info) {
+std::map<std::string, std::vector<std::int64_t>> first_item_shapes(const RunJob& job,
+                                                                   const ArchiveInfo& info) {
   std::map<std::string, std::vector<std::int64_t>> shapes;
-  const bool open = std::any_of(info.inputs.begin(), info.inputs.end(), [](const IoDescription& input) {
-    return std::any_of(input.sizes.begin(), input.sizes.end(), [](std::int64_t size) { return size < 0; });
-  });
+  const bool open =
+      std::any_of(info.inputs.begin(), info.inputs.end(), [](const IoDescription& input) {
+        return std::any_of(input.sizes.begin(), input.sizes.end(),
+                           [](std::int64_t size) { return size < 0; });
+      });
   if (!open) return shapes;
   for (const Item& item : job.items) {
-    if (std::find(item.files.begin(), item.files.end(), "-") != item.files.end()) break;   // can be read once only
+    if (std::find(item.files.begin(), item.files.end(), "-") != item.files.end())
+      break;  // can be read once only
     try {
       const std::vector<HostTensor> tensors = load_item(item, info.inputs, job.image);
       for (std::size_t i = 0; i < tensors.size(); ++i) {
@@ -288,7 +310,7 @@ std::map<std::string, std::vector<std::int64_t>> first_item_shapes(const RunJob&
         if (!tensors[i].sizes.empty()) shapes[info.inputs[i].name][0] *= job.batch;
       }
       return shapes;
-    } catch (const Error&) {   // reported when its turn comes
+    } catch (const Error&) {  // reported when its turn comes
     }
   }
   return shapes;
@@ -308,7 +330,8 @@ double device_ms(const RunSummary& summary) {
 
 std::string summary_to_json(const RunSummary& summary) {
   nlohmann::json failures = nlohmann::json::array();
-  for (const auto& failure : summary.failures) failures.push_back({{"item", failure.item}, {"what", failure.what}});
+  for (const auto& failure : summary.failures)
+    failures.push_back({{"item", failure.item}, {"what", failure.what}});
   const int ran = std::max(1, summary.ok);
   const nlohmann::json out = {{"items", summary.items},
                               {"ok", summary.ok},
@@ -329,16 +352,19 @@ std::string summary_to_json(const RunSummary& summary) {
 }
 
 std::string summary_to_text(const RunSummary& summary) {
-  std::string text = fmt::format("{} of {} items done", summary.ok + summary.skipped, summary.items);
+  std::string text =
+      fmt::format("{} of {} items done", summary.ok + summary.skipped, summary.items);
   if (summary.skipped > 0) text += fmt::format(" ({} by an earlier run)", summary.skipped);
   if (!summary.failures.empty()) text += fmt::format(", {} failed", summary.failures.size());
   if (summary.interrupted) text += ", interrupted";
   if (summary.ok > 0) {
     text += fmt::format("; {:.1f} ms each ({:.1f} with reading and writing), peak {} (planned {})",
                         device_ms(summary) / summary.ok, summary.wall_ms / summary.ok,
-                        format_bytes(summary.peak.measured_peak_bytes), format_bytes(summary.peak.planned_peak_bytes));
+                        format_bytes(summary.peak.measured_peak_bytes),
+                        format_bytes(summary.peak.planned_peak_bytes));
   }
-  if (summary.peak.strays > 0) text += fmt::format(", {} allocations outside the plan", summary.peak.strays);
+  if (summary.peak.strays > 0)
+    text += fmt::format(", {} allocations outside the plan", summary.peak.strays);
   return text + "\n";
 }
 

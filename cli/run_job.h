@@ -22,8 +22,8 @@ struct RunJob {
   int batch = 1;
   bool overwrite = false, resume = false;
   // Made by prepare().
-  std::vector<Item> items;      // still to do
-  int skipped = 0;              // finished by an earlier run
+  std::vector<Item> items;  // still to do
+  int skipped = 0;          // finished by an earlier run
 };
 
 struct RunSummary {
@@ -33,17 +33,18 @@ struct RunSummary {
   };
   std::vector<Failure> failures;
   bool interrupted = false;
-  std::optional<Error> fatal;   // the machine refused, or an internal error: the rest was not tried
-  RunStats peak;                // maxima over the items; strays in sum
-  std::vector<double> run_ms;          // on the device, of each run in order
-  double wall_ms = 0;                  // of everything
+  std::optional<Error> fatal;  // the machine refused, or an internal error: the rest was not tried
+  RunStats peak;               // maxima over the items; strays in sum
+  std::vector<double> run_ms;  // on the device, of each run in order
+  double wall_ms = 0;          // of everything
 };
 
 // Lists the items, makes the folder, checks existing results. Before anything runs.
 void prepare(RunJob& job, const ArchiveInfo& info);
 
 // Sizes of the first readable item for inputs whose sizes the archive leaves open.
-std::map<std::string, std::vector<std::int64_t>> first_item_shapes(const RunJob& job, const ArchiveInfo& info);
+std::map<std::string, std::vector<std::int64_t>> first_item_shapes(const RunJob& job,
+                                                                   const ArchiveInfo& info);
 
 RunSummary execute(const RunJob& job, Session& session, Progress& progress);
 

@@ -21,7 +21,8 @@ struct VerifyFlags : CommonFlags {
 };
 
 // The given files (one item) or random tensors.
-std::vector<HostTensor> inputs_for(const VerifyFlags& flags, const ArchiveInfo& info, const Options& options) {
+std::vector<HostTensor> inputs_for(const VerifyFlags& flags, const ArchiveInfo& info,
+                                   const Options& options) {
   if (flags.inputs.empty()) return random_inputs(info.inputs, options);
   const std::vector<Item> items = list_items(flags.inputs, info.inputs);
   if (items.size() != 1) {
@@ -62,12 +63,14 @@ int verify_command(const VerifyFlags& flags) {
   progress.finish();
   const Plan& plan = session.plan();
   if (!plan.fits) {
-    if (flags.json) std::cout << plan_to_json(plan) << '\n';
-    else std::cout << plan_to_text(plan);
+    if (flags.json)
+      std::cout << plan_to_json(plan) << '\n';
+    else
+      std::cout << plan_to_text(plan);
     return kDoesNotFit;
   }
   const std::vector<TensorView> views = views_of(tensors);
-  session.run(views);   // the first runs pay for library start-up
+  session.run(views);  // the first runs pay for library start-up
   const RunResult planned = session.run(views);
   session.run_unplanned(views);
   const RunResult whole = session.run_unplanned(views);
@@ -110,15 +113,18 @@ int verify_command(const VerifyFlags& flags) {
   for (const Verdict& v : verdicts) {
     fmt::print("{:<4} {:<20} {}\n", v.passed ? "ok" : "FAIL", v.output,
                !v.difference.same_shape ? std::string("sizes differ")
-               : v.difference.bit_equal ? std::string("bit-equal")
-                                        : fmt::format("largest difference {:.3g} absolute, {:.3g} relative",
-                                                      v.difference.absolute, v.difference.relative));
+               : v.difference.bit_equal
+                   ? std::string("bit-equal")
+                   : fmt::format("largest difference {:.3g} absolute, {:.3g} relative",
+                                 v.difference.absolute, v.difference.relative));
   }
   fmt::print("planned    {:>10}  {:>9.1f} ms   (arena predicted {}, measured {}; {} strays)\n",
-             format_bytes(run.measured_peak_bytes), run.ms, run.planned_arena_bytes, run.measured_arena_bytes,
-             run.strays);
-  fmt::print("unplanned  {:>10}  {:>9.1f} ms\n", format_bytes(whole.stats.measured_peak_bytes), whole.stats.ms);
-  if (run.measured_arena_bytes != run.planned_arena_bytes) fmt::print("FAIL the arena's peak is not as predicted\n");
+             format_bytes(run.measured_peak_bytes), run.ms, run.planned_arena_bytes,
+             run.measured_arena_bytes, run.strays);
+  fmt::print("unplanned  {:>10}  {:>9.1f} ms\n", format_bytes(whole.stats.measured_peak_bytes),
+             whole.stats.ms);
+  if (run.measured_arena_bytes != run.planned_arena_bytes)
+    fmt::print("FAIL the arena's peak is not as predicted\n");
   return passed ? kDone : kFailedItems;
 }
 
@@ -126,10 +132,11 @@ int verify_command(const VerifyFlags& flags) {
 
 Runner add_verify(CLI::App& app) {
   auto flags = std::make_shared<VerifyFlags>();
-  CLI::App* command =
-      app.add_subcommand("verify", "Compare the planned run with the unplanned one: results, bytes, time");
+  CLI::App* command = app.add_subcommand(
+      "verify", "Compare the planned run with the unplanned one: results, bytes, time");
   add_common_flags(*command, *flags);
-  command->add_option("--input", flags->inputs, "[NAME=]FILE; without it, random inputs")->type_name("INPUT");
+  command->add_option("--input", flags->inputs, "[NAME=]FILE; without it, random inputs")
+      ->type_name("INPUT");
   command->footer("\nexample:\n  lowwater verify unet.pt2 --budget 600MiB");
   return [flags] { return verify_command(*flags); };
 }

@@ -11,4 +11,6 @@ struct Probe final : torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator
 };
 void install(Probe& p) { c10::cuda::CUDACachingAllocator::allocator.store(&p); }
 #endif
-int main() { return c10::Dispatcher::singleton().findSchema({"aten::relu", ""}).has_value() ? 0 : 1; }
+int main() {
+  return c10::Dispatcher::singleton().findSchema({"aten::relu", ""}).has_value() ? 0 : 1;
+}

@@ -27,9 +27,9 @@ struct HostTensor {
 // How pixels become numbers: value = (pixel * scale - mean[c]) / std[c], in a
 // float32 tensor [1, channels, height, width].
 struct ImageOptions {
-  double scale = 1.0 / 255;            // for 8-bit pixels; 16-bit ones are first divided by 257
-  std::vector<double> mean, std;       // empty: 0 and 1; one number, or one per channel
-  int channels = 0;                    // wanted; 0: as in the file (1, 3 or 4)
+  double scale = 1.0 / 255;       // for 8-bit pixels; 16-bit ones are first divided by 257
+  std::vector<double> mean, std;  // empty: 0 and 1; one number, or one per channel
+  int channels = 0;               // wanted; 0: as in the file (1, 3 or 4)
 };
 
 // A tensor of a file and its key in it ("" where the file holds just one).

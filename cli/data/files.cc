@@ -19,7 +19,8 @@ using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 
 std::string read_text_file(const std::string& path) {
   const File file(std::fopen(path.c_str(), "rb"), &std::fclose);
-  if (!file) throw Error(ErrorKind::bad_input, std::string("cannot be read: ") + std::strerror(errno), path);
+  if (!file)
+    throw Error(ErrorKind::bad_input, std::string("cannot be read: ") + std::strerror(errno), path);
   std::string text;
   char block[1 << 16];
   std::size_t got = 0;
@@ -36,7 +37,8 @@ void write_aside(const std::string& path, const std::function<void(const std::st
   try {
     write(aside);
     if (std::rename(aside.c_str(), path.c_str()) != 0) {
-      throw Error(ErrorKind::machine, std::string("cannot be written: ") + std::strerror(errno), path);
+      throw Error(ErrorKind::machine, std::string("cannot be written: ") + std::strerror(errno),
+                  path);
     }
   } catch (...) {
     std::filesystem::remove(aside, ignored);
@@ -47,11 +49,12 @@ void write_aside(const std::string& path, const std::function<void(const std::st
 void write_text_file(const std::string& path, std::string_view text) {
   write_aside(path, [&](const std::string& aside) {
     File file(std::fopen(aside.c_str(), "wb"), &std::fclose);
-    const bool written = file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
+    const bool written =
+        file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size();
     // Buffered bytes meet a full disk only when the file is closed.
     if (!written || std::fclose(file.release()) != 0) {
-      throw Error(ErrorKind::machine, std::string("cannot be written: ") + std::strerror(errno), path,
-                  "is there space, and may you write there?");
+      throw Error(ErrorKind::machine, std::string("cannot be written: ") + std::strerror(errno),
+                  path, "is there space, and may you write there?");
     }
   });
 }

@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
     if (argc > 2) options.budget = std::atoll(argv[2]);
     lowwater::Session session = lowwater::Session::open(argv[1], options);
     const lowwater::Plan& plan = session.plan();
-    if (!plan.fits) {   // "does not fit" is a value, not an error
+    if (!plan.fits) {  // "does not fit" is a value, not an error
       std::printf("does not fit: the smallest budget is %lld bytes\n",
                   static_cast<long long>(plan.smallest_budget_bytes));
       return 3;
@@ -31,8 +31,9 @@ int main(int argc, char** argv) {
       inputs.push_back({buffers.back().data(), "f32", input.sizes, {}, false});
     }
     const lowwater::RunResult result = session.run(inputs);
-    std::printf("%zu outputs, %.1f ms, peak %lld bytes (planned %lld), %lld strays\n", result.outputs.size(),
-                result.stats.ms, static_cast<long long>(result.stats.measured_peak_bytes),
+    std::printf("%zu outputs, %.1f ms, peak %lld bytes (planned %lld), %lld strays\n",
+                result.outputs.size(), result.stats.ms,
+                static_cast<long long>(result.stats.measured_peak_bytes),
                 static_cast<long long>(result.stats.planned_peak_bytes),
                 static_cast<long long>(result.stats.strays));
     return 0;

@@ -19,10 +19,10 @@ namespace lowwater {
 // A borrowed tensor. `data` must stay valid and unchanged during the call.
 struct TensorView {
   const void* data = nullptr;
-  std::string dtype = "f32";             // f16 bf16 f32 f64 i8 i16 i32 i64 u8 bool c64 c128
+  std::string dtype = "f32";  // f16 bf16 f32 f64 i8 i16 i32 i64 u8 bool c64 c128
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;     // in elements; empty: row-major
-  bool on_device = false;                // else host memory
+  std::vector<std::int64_t> strides;  // in elements; empty: row-major
+  bool on_device = false;             // else host memory
 };
 
 // An owned tensor; the bytes live as long as `owner`.
@@ -32,8 +32,8 @@ struct Tensor {
 };
 
 struct RunStats {
-  std::int64_t planned_peak_bytes = 0;    // tensors scope
-  std::int64_t measured_peak_bytes = 0;   // counted from the allocator's callbacks
+  std::int64_t planned_peak_bytes = 0;   // tensors scope
+  std::int64_t measured_peak_bytes = 0;  // counted from the allocator's callbacks
   std::int64_t planned_arena_bytes = 0;
   std::int64_t measured_arena_bytes = 0;  // highest address granted
   std::int64_t process_peak_bytes = 0;    // NVML, or memory information; 0 on the CPU
@@ -42,17 +42,18 @@ struct RunStats {
 };
 
 struct RunResult {
-  std::vector<Tensor> outputs;            // flat, in the order of output_names(); non-tensor outputs are empty
+  std::vector<Tensor>
+      outputs;  // flat, in the order of output_names(); non-tensor outputs are empty
   RunStats stats;
 };
 
 // What an archive's model takes and gives.
 struct IoDescription {
-  std::string name;                       // dotted path: "x", "batch.image", "0", "logits"
+  std::string name;  // dotted path: "x", "batch.image", "0", "logits"
   bool is_tensor = true;
   std::string dtype;
-  std::vector<std::int64_t> sizes;        // -1: symbolic
-  std::vector<std::string> symbols;       // parallel to sizes; "" where fixed
+  std::vector<std::int64_t> sizes;   // -1: symbolic
+  std::vector<std::string> symbols;  // parallel to sizes; "" where fixed
 };
 
 // Move-only. One call at a time: concurrent calls queue. All work happens on
@@ -71,7 +72,7 @@ class Session {
   ~Session();
 
   [[nodiscard]] const Plan& plan() const;
-  [[nodiscard]] std::string plan_json() const;   // whole plan, executable elsewhere
+  [[nodiscard]] std::string plan_json() const;  // whole plan, executable elsewhere
   [[nodiscard]] const std::vector<IoDescription>& inputs() const;
   [[nodiscard]] const std::vector<IoDescription>& outputs() const;
 
@@ -92,22 +93,22 @@ class Session {
 
 // What is in an archive, without planning anything.
 struct ArchiveInfo {
-  std::string path, model;                // file and model name
-  std::string torch_version;              // that exported it; may be empty
-  std::string schema_version;             // "8.17"
+  std::string path, model;     // file and model name
+  std::string torch_version;   // that exported it; may be empty
+  std::string schema_version;  // "8.17"
   std::vector<IoDescription> inputs, outputs;
   struct Operator {
-    std::string name;                     // "aten::conv2d"
+    std::string name;  // "aten::conv2d"
     int nodes = 0;
-    bool known = true;                    // the installed PyTorch has it
+    bool known = true;  // the installed PyTorch has it
   };
-  std::vector<Operator> operators;        // most frequent first
+  std::vector<Operator> operators;  // most frequent first
   int nodes = 0;
   int parameters = 0, buffers = 0, constants = 0;
-  std::int64_t weight_elements = 0;       // tied weights counted once
-  std::int64_t weight_bytes = 0;          // bytes on disk, tied weights counted once
+  std::int64_t weight_elements = 0;  // tied weights counted once
+  std::int64_t weight_bytes = 0;     // bytes on disk, tied weights counted once
   std::int64_t file_bytes = 0;
-  std::vector<std::string> corrupt;       // names of records whose CRC is wrong (only if checked)
+  std::vector<std::string> corrupt;  // names of records whose CRC is wrong (only if checked)
 };
 
 // `check` reads every byte of the file against its CRC. Throws Error.
@@ -118,7 +119,7 @@ std::string version();
 
 // What this machine offers and what is wrong with it: one finding a line.
 struct Finding {
-  std::string topic, text;                // "device cuda:0", "NVIDIA H200, 139 GiB, 138 GiB free"
+  std::string topic, text;  // "device cuda:0", "NVIDIA H200, 139 GiB, 138 GiB free"
   bool problem = false;
 };
 std::vector<Finding> describe_machine();

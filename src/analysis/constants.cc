@@ -55,7 +55,8 @@ std::vector<bool> constant_nodes(const Graph& graph, const SchemaTable& schemas,
     const Node& node = graph.nodes[i];
     bool all_constant = may_run_once(graph, node, schemas);
     for (const Arg& arg : node.args) {
-      for_each_ref(arg, [&](const Ref& ref) { all_constant = all_constant && is_constant(ref.id); });
+      for_each_ref(arg,
+                   [&](const Ref& ref) { all_constant = all_constant && is_constant(ref.id); });
     }
     constant[i] = all_constant;
   }

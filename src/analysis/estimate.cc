@@ -13,20 +13,21 @@
 namespace lowwater {
 namespace {
 
-constexpr double kBytesPerMs = 10e6;    // 10 GB/s
-constexpr double kFlopsPerMs = 100e6;   // 100 GFLOP/s
+constexpr double kBytesPerMs = 10e6;   // 10 GB/s
+constexpr double kFlopsPerMs = 100e6;  // 100 GFLOP/s
 
 // Schemas do not say that these return their operand's storage.
 constexpr std::array<std::string_view, 8> kUndeclaredAliases = {
-    "aten::_unsafe_view", "aten::dropout", "aten::feature_dropout", "aten::alpha_dropout",
-    "aten::type_as",      "aten::broadcast_tensors", "aten::meshgrid", "aten::meshgrid.indexing"};
+    "aten::_unsafe_view",  "aten::dropout",          "aten::feature_dropout",
+    "aten::alpha_dropout", "aten::type_as",          "aten::broadcast_tensors",
+    "aten::meshgrid",      "aten::meshgrid.indexing"};
 
 // Views where the layout permits, else copies.
 bool is_view_or_copy(std::string_view op) {
   static constexpr std::array<std::string_view, 9> kOps = {
-      "aten::reshape", "aten::contiguous",   "aten::flatten.using_ints", "aten::type_as",
-      "aten::to",      "aten::_unsafe_view", "aten::unflatten.int",      "aten::ravel",
-      "aten::reshape_as"};
+      "aten::reshape",       "aten::contiguous", "aten::flatten.using_ints",
+      "aten::type_as",       "aten::to",         "aten::_unsafe_view",
+      "aten::unflatten.int", "aten::ravel",      "aten::reshape_as"};
   return op.starts_with("aten::to.") || std::find(kOps.begin(), kOps.end(), op) != kOps.end();
 }
 
@@ -70,13 +71,13 @@ std::int64_t wrap(std::int64_t index, std::int64_t size) {
 std::int64_t view_offset(const StepSpec& spec, const TensorMeta& operand, std::size_t output) {
   const bool splits = spec.op.starts_with("aten::split") || spec.op.starts_with("aten::chunk") ||
                       spec.op == "aten::unbind.int";
-  const bool picks = spec.op == "aten::select.int" || spec.op == "aten::slice.Tensor" ||
-                     spec.op == "aten::narrow";
+  const bool picks =
+      spec.op == "aten::select.int" || spec.op == "aten::slice.Tensor" || spec.op == "aten::narrow";
   const auto rank = static_cast<std::int64_t>(operand.sizes.size());
   if ((!splits && !picks) || rank == 0) return 0;
   const bool is_unbind = spec.op == "aten::unbind.int";
-  const auto dim = static_cast<std::size_t>(
-      wrap(int_arg(spec, splits && !is_unbind ? 2 : 1, 0), rank));
+  const auto dim =
+      static_cast<std::size_t>(wrap(int_arg(spec, splits && !is_unbind ? 2 : 1, 0), rank));
   if (dim >= operand.sizes.size()) return 0;
   std::int64_t index = 0;
   if (is_unbind) {
@@ -117,8 +118,8 @@ std::optional<StepOutput> estimate_alias(const StepSpec& spec, std::size_t outpu
   } else if (is_view_or_copy(spec.op)) {
     return std::nullopt;
   }
-  const Bytes start = (operand.storage_offset + view_offset(spec, operand, output)) *
-                      element_size(operand.dtype);
+  const Bytes start =
+      (operand.storage_offset + view_offset(spec, operand, output)) * element_size(operand.dtype);
   meta.storage_offset = start / element_size(meta.dtype);
   meta.storage_bytes = operand.storage_bytes;
   // Strides as exported may not suit the operand's real layout: then a copy is assumed.
@@ -163,7 +164,7 @@ double estimate_ms(const StepSpec& spec, const StepRecord& record) {
   if (row != nullptr && row->cost == CostClass::free) return 0;
   Bytes bytes = 0;
   for (const AllocEvent& event : record.events) bytes += event.size;
-  if (bytes == 0) return 0;   // a view
+  if (bytes == 0) return 0;  // a view
   for (const TensorMeta& tensor : spec.tensors) bytes += tensor.extent_bytes();
   const double flops = row == nullptr ? 0 : estimate_flops(spec, *row);
   return static_cast<double>(bytes) / kBytesPerMs + flops / kFlopsPerMs;

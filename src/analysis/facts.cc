@@ -103,8 +103,7 @@ class Collector {
       const Bytes size = weights_.storages.at(static_cast<std::size_t>(weight.storage)).size;
       found->second = add_storage(Storage::Owner::weight, weight.storage, size);
     }
-    join(id, found->second,
-         {weight.dtype, weight.sizes, weight.strides, weight.storage_offset, 0});
+    join(id, found->second, {weight.dtype, weight.sizes, weight.strides, weight.storage_offset, 0});
   }
 
   // An undefined tensor may be handed on (as None), one on the host may not.
@@ -150,14 +149,15 @@ class Collector {
     const auto source = static_cast<std::size_t>(output.source);
     const auto operands = tensor_operands(graph_, graph_.node(id), facts_.values);
     if (source >= operands.size()) {
-      throw Error(ErrorKind::internal, "a record aliases operand " + std::to_string(source) +
-                                           " of " + std::to_string(operands.size()),
+      throw Error(ErrorKind::internal,
+                  "a record aliases operand " + std::to_string(source) + " of " +
+                      std::to_string(operands.size()),
                   graph_.where(id));
     }
     const ValueFact& operand = fact(operands[source]);
     const TensorMeta& moved = spec.tensors[source];
-    const Bytes base = (operand.meta.storage_offset - moved.storage_offset) *
-                       element_size(moved.dtype);
+    const Bytes base =
+        (operand.meta.storage_offset - moved.storage_offset) * element_size(moved.dtype);
     TensorMeta meta = output.meta;
     meta.storage_offset += base / element_size(meta.dtype);
     join(value, operand.storage, std::move(meta));
@@ -181,7 +181,9 @@ class Collector {
     if (!is_tensor || type.kind != TypeKind::tensor || type.dynamic) return;
     // Export is wrong about dimensions of size 1 now and then (lstm's state): the
     // kernel's word holds, and what reads the value is measured with it.
-    if (without_ones(output.meta.sizes) == without_ones(type.sizes) && output.meta.dtype == type.dtype) return;
+    if (without_ones(output.meta.sizes) == without_ones(type.sizes) &&
+        output.meta.dtype == type.dtype)
+      return;
     throw Error(ErrorKind::unsupported,
                 graph_.node(id).op + " returned " + std::string(dtype_name(output.meta.dtype)) +
                     print_sizes(output.meta.sizes) + " where the archive says " +
@@ -194,7 +196,7 @@ class Collector {
   const WeightTable& weights_;
   Facts facts_;
   std::unordered_map<StorageIndex, StorageId> weight_storages_;
-  std::unordered_set<ValueId> elsewhere_;   // neither fresh nor an alias: on the host
+  std::unordered_set<ValueId> elsewhere_;  // neither fresh nor an alias: on the host
 };
 
 }  // namespace

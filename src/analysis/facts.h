@@ -18,14 +18,14 @@ using StorageId = std::int32_t;
 struct Storage {
   enum class Owner : std::uint8_t { input, weight, node };
   Owner owner = Owner::node;
-  std::int32_t index = 0;       // flat input position, StorageIndex, or NodeId
+  std::int32_t index = 0;  // flat input position, StorageIndex, or NodeId
   Bytes size = 0;
   std::vector<ValueId> values;  // the alias group, in order of definition
 };
 
 struct ValueFact {
-  StorageId storage = kNone;    // kNone: a scalar or absent value
-  TensorMeta meta;              // real strides and offset
+  StorageId storage = kNone;  // kNone: a scalar or absent value
+  TensorMeta meta;            // real strides and offset
 };
 
 struct Facts {
@@ -33,7 +33,7 @@ struct Facts {
   std::vector<StepSpec> specs;           // by NodeId
   std::vector<ValueFact> values;         // by ValueId
   std::vector<Storage> storages;
-  Basis basis = Basis::measured;         // the weakest among the nodes
+  Basis basis = Basis::measured;  // the weakest among the nodes
 };
 
 // Called with (done, total) nodes; returning false stops with Error(interrupted).
@@ -76,7 +76,7 @@ std::vector<LiveRange> live_ranges(const Graph& graph, const Facts& facts);
 // run under inference_mode that frees every value at its last use. Inputs and
 // weights are not counted here.
 struct Footprint {
-  std::vector<Bytes> at_node;   // by NodeId: peak while the node runs
+  std::vector<Bytes> at_node;  // by NodeId: peak while the node runs
   Bytes peak = 0;
   NodeId peak_node = kNone;
 };

@@ -13,17 +13,19 @@ constexpr Bytes kAlignmentClass = 512;
 // as_strided addresses its operand's storage absolutely, also outside the operand.
 bool addresses_whole_storage(std::string_view op) { return op.starts_with("aten::as_strided"); }
 
-Bytes byte_offset(const TensorMeta& meta) {
-  return meta.storage_offset * element_size(meta.dtype);
-}
+Bytes byte_offset(const TensorMeta& meta) { return meta.storage_offset * element_size(meta.dtype); }
 
 // What stands for a number that is known only at run time, so that a record exists.
 Arg placeholder(TypeKind kind) {
   switch (kind) {
-    case TypeKind::integer: return std::int64_t{1};
-    case TypeKind::real: return 1.0;
-    case TypeKind::boolean: return true;
-    case TypeKind::tensor: break;
+    case TypeKind::integer:
+      return std::int64_t{1};
+    case TypeKind::real:
+      return 1.0;
+    case TypeKind::boolean:
+      return true;
+    case TypeKind::tensor:
+      break;
   }
   return std::monostate{};  // an absent tensor
 }

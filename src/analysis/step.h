@@ -22,9 +22,9 @@ namespace lowwater {
 struct TensorMeta {
   DType dtype = DType::f32;
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;       // in elements; real ones, not export's
-  std::int64_t storage_offset = 0;         // in elements
-  Bytes storage_bytes = 0;                 // of the whole storage
+  std::vector<std::int64_t> strides;  // in elements; real ones, not export's
+  std::int64_t storage_offset = 0;    // in elements
+  Bytes storage_bytes = 0;            // of the whole storage
   friend bool operator==(const TensorMeta&, const TensorMeta&) = default;
 
   // Bytes from the first to one past the last element that the view touches.
@@ -45,7 +45,8 @@ struct StepSpec {
   // Operands with equal numbers live in one storage (x + x, views of one base).
   std::vector<std::int32_t> storage_group;
   std::string variant = "aten";
-  bool worst_case = false;  // a data-dependent step: record with inputs that give the largest result
+  bool worst_case =
+      false;  // a data-dependent step: record with inputs that give the largest result
   // As exported: what an estimate goes by. Not part of the key.
   std::vector<Type> output_types;
 
@@ -57,16 +58,16 @@ struct StepSpec {
 struct AllocEvent {
   bool is_alloc = true;
   std::int32_t id = 0;
-  Bytes size = 0;           // as requested, unrounded; 0 for frees
+  Bytes size = 0;  // as requested, unrounded; 0 for frees
   friend bool operator==(const AllocEvent&, const AllocEvent&) = default;
 };
 
 // Where output i lives.
 enum class OutputHome : std::uint8_t {
-  fresh,     // allocation `source` of this step
-  alias,     // the storage of spec.tensors[source]
-  scalar,    // a number: no bytes
-  absent,    // undefined tensor
+  fresh,   // allocation `source` of this step
+  alias,   // the storage of spec.tensors[source]
+  scalar,  // a number: no bytes
+  absent,  // undefined tensor
 };
 
 struct StepOutput {

@@ -10,7 +10,7 @@ namespace {
 // Neighbouring dimensions that can be walked with one stride.
 struct Run {
   std::int64_t size = 1;
-  std::int64_t stride = 1;   // of its innermost index
+  std::int64_t stride = 1;  // of its innermost index
 };
 
 // [2,3,4] with strides (12,4,1) is one run of 24; size-1 dimensions vanish.
@@ -38,7 +38,7 @@ std::optional<std::vector<std::int64_t>> view_strides(const TensorMeta& meta,
   std::vector<Run> runs = merge_dimensions(meta);
   std::vector<std::int64_t> strides(sizes.size());
   // From the inside out: each new dimension takes its part of the current run.
-  std::int64_t used = 1;   // elements of runs.back() already taken
+  std::int64_t used = 1;  // elements of runs.back() already taken
   for (std::size_t i = sizes.size(); i-- > 0;) {
     if (!runs.empty() && used == runs.back().size && sizes[i] != 1) {
       runs.pop_back();

@@ -44,8 +44,8 @@ struct Weight {
   StorageIndex storage = -1;
   DType dtype = DType::f32;
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;    // in elements
-  std::int64_t storage_offset = 0;      // in elements
+  std::vector<std::int64_t> strides;  // in elements
+  std::int64_t storage_offset = 0;    // in elements
 };
 
 struct WeightTable {
@@ -68,16 +68,17 @@ class Archive {
   static Archive open(const std::string& path, const std::string& model = {});
 
   [[nodiscard]] const std::string& path() const;
-  [[nodiscard]] const std::string& model() const;          // "model"
+  [[nodiscard]] const std::string& model() const;  // "model"
   [[nodiscard]] const std::vector<Record>& records() const;
-  [[nodiscard]] const std::string& program_json() const;   // models/<model>.json
+  [[nodiscard]] const std::string& program_json() const;  // models/<model>.json
   [[nodiscard]] const WeightTable& weights() const;
 
   // The whole storage's bytes: a window of the mapping for stored records,
   // an inflated copy (kept for the archive's life) otherwise. The CRC is
   // checked at the first read of each storage unless `check` is false;
   // a mismatch throws Error(bad_input) naming the record. Thread-safe.
-  [[nodiscard]] std::span<const std::byte> storage_bytes(StorageIndex storage, bool check = true) const;
+  [[nodiscard]] std::span<const std::byte> storage_bytes(StorageIndex storage,
+                                                         bool check = true) const;
   // The file offset of a storage's record if it is stored uncompressed.
   [[nodiscard]] std::optional<Bytes> storage_file_offset(StorageIndex storage) const;
 

@@ -20,11 +20,11 @@ namespace lowwater {
 
 // One entry of the central directory.
 struct Record {
-  std::string name;          // as stored, with the root folder
-  Bytes offset = 0;          // absolute file offset of the payload
-  Bytes stored_size = 0;     // bytes in the file
-  Bytes size = 0;            // bytes once inflated; equals stored_size for stored entries
-  std::uint32_t crc = 0;     // CRC-32 of the inflated bytes
+  std::string name;       // as stored, with the root folder
+  Bytes offset = 0;       // absolute file offset of the payload
+  Bytes stored_size = 0;  // bytes in the file
+  Bytes size = 0;         // bytes once inflated; equals stored_size for stored entries
+  std::uint32_t crc = 0;  // CRC-32 of the inflated bytes
   bool deflated = false;
 
   friend bool operator==(const Record&, const Record&) = default;

@@ -10,8 +10,24 @@
 namespace lowwater {
 
 enum class DType : std::uint8_t {
-  u8, i8, i16, i32, i64, f16, f32, f64, c32, c64, c128, boolean, bf16, u16,
-  f8_e4m3fn, f8_e5m2, f8_e4m3fnuz, f8_e5m2fnuz,
+  u8,
+  i8,
+  i16,
+  i32,
+  i64,
+  f16,
+  f32,
+  f64,
+  c32,
+  c64,
+  c128,
+  boolean,
+  bf16,
+  u16,
+  f8_e4m3fn,
+  f8_e5m2,
+  f8_e4m3fnuz,
+  f8_e5m2fnuz,
 };
 
 // Bytes of one element.

@@ -59,8 +59,9 @@ std::string cpu_environment() {
 constexpr int kRecipe = 1;
 
 std::string environment_key(c10::Device device) {
-  std::string key = fmt::format("recipe {} | torch {} {} | {} | {}", kRecipe, TORCH_VERSION, git_version(), flags(),
-                                device.is_cpu() ? cpu_environment() : cuda_environment(device));
+  std::string key =
+      fmt::format("recipe {} | torch {} {} | {} | {}", kRecipe, TORCH_VERSION, git_version(),
+                  flags(), device.is_cpu() ? cpu_environment() : cuda_environment(device));
   for (char& c : key) {
     if (c == '\n') c = ' ';
   }

@@ -150,7 +150,8 @@ StepRecord Recorder::State::measure(const StepSpec& spec, const std::string& key
   const Clock::time_point start = Clock::now();
   auto measured = measure_step(spec, open_slab(), measure_options());
   // A cap binds only operators that have another way.
-  if (!measured && options.workspace_cap > 0) measured = measure_step(spec, *slab, {alignment, 0, true});
+  if (!measured && options.workspace_cap > 0)
+    measured = measure_step(spec, *slab, {alignment, 0, true});
   spent_s += seconds_since(start);
   if (!measured) return infeasible(spec);
   warm_steps().insert(key);

@@ -12,7 +12,7 @@ namespace lowwater {
 struct MeasureOptions {
   Bytes alignment = 64;
   Bytes workspace_cap = 0;
-  bool repeat = true;   // a second timing where the first call already tells the allocations
+  bool repeat = true;  // a second timing where the first call already tells the allocations
 };
 
 struct Measurement {

@@ -44,9 +44,8 @@ struct WrappedNumber {
 };
 
 using Arg = std::variant<std::monostate,  // None
-                         Ref, RefList, MixedInts, WrappedNumber,
-                         bool, std::int64_t, double, std::complex<double>, std::string,
-                         DType, MemoryFormat, Layout, DeviceArg,
+                         Ref, RefList, MixedInts, WrappedNumber, bool, std::int64_t, double,
+                         std::complex<double>, std::string, DType, MemoryFormat, Layout, DeviceArg,
                          std::vector<bool>, std::vector<std::int64_t>, std::vector<double>>;
 
 // Calls `visit(Ref&)` for every present reference in `arg`.

@@ -35,13 +35,13 @@ enum class TypeKind : std::uint8_t { tensor, integer, real, boolean };
 
 struct Type {
   TypeKind kind = TypeKind::tensor;
-  DType dtype = DType::f32;             // tensors only, like what follows
+  DType dtype = DType::f32;  // tensors only, like what follows
   std::vector<std::int64_t> sizes;
-  std::vector<std::int64_t> strides;    // in elements, as exported: a hint, kernels decide
-  bool dynamic = false;                 // sizes are upper bounds, known only at run time
+  std::vector<std::int64_t> strides;  // in elements, as exported: a hint, kernels decide
+  bool dynamic = false;               // sizes are upper bounds, known only at run time
 
   [[nodiscard]] std::int64_t numel() const;
-  [[nodiscard]] Bytes bytes() const;    // numel * element size: of a dense tensor
+  [[nodiscard]] Bytes bytes() const;  // numel * element size: of a dense tensor
   friend bool operator==(const Type&, const Type&) = default;
 };
 
@@ -49,11 +49,11 @@ struct Type {
 enum class ValueKind : std::uint8_t { input, weight, node };
 
 struct Value {
-  std::string name;               // unique in the graph, without the "%"
+  std::string name;  // unique in the graph, without the "%"
   ValueKind kind = ValueKind::node;
   Type type;
-  NodeId producer = kNone;        // kind == node
-  std::int32_t index = 0;         // input: its flat position; weight: its WeightId; node: output number
+  NodeId producer = kNone;  // kind == node
+  std::int32_t index = 0;   // input: its flat position; weight: its WeightId; node: output number
 };
 
 // Which line of the model a node came from: "model.py:42 in forward (layer1.0.conv1)".
@@ -61,9 +61,9 @@ using SourceId = std::int32_t;
 
 // An output of a node may be kNone: the operator returns it, nobody sees it.
 struct Node {
-  std::string op;                 // "aten::conv2d", "aten::add.Tensor", "sym::mul"
-  std::vector<Arg> args;          // complete, in the order of the schema
-  std::vector<ValueId> outputs;   // list outputs are flattened
+  std::string op;                // "aten::conv2d", "aten::add.Tensor", "sym::mul"
+  std::vector<Arg> args;         // complete, in the order of the schema
+  std::vector<ValueId> outputs;  // list outputs are flattened
   SourceId source = kNone;
   // A node inlined from a branch of torch.cond runs only if `guard` (a boolean
   // value) equals `guard_when`. kNone: it always runs. Guards of outer branches
@@ -79,13 +79,13 @@ enum class OutputKind : std::uint8_t { user, buffer_mutation, input_mutation };
 
 struct Output {
   OutputKind kind = OutputKind::user;
-  Arg value;                      // Ref, or a constant for user outputs (int, None ...)
-  std::int32_t target = kNone;    // mutation: WeightId or flat input position
+  Arg value;                    // Ref, or a constant for user outputs (int, None ...)
+  std::int32_t target = kNone;  // mutation: WeightId or flat input position
 };
 
 struct Input {
-  std::string name;               // as a user names it: "x", "batch.image", "args.0"
-  ValueId value = kNone;          // kNone: a constant input (an int, None)
+  std::string name;       // as a user names it: "x", "batch.image", "args.0"
+  ValueId value = kNone;  // kNone: a constant input (an int, None)
   Arg constant;
 };
 
@@ -107,13 +107,15 @@ Structure flat_output_structure(std::size_t count);
 struct Graph {
   std::vector<Value> values;
   std::vector<Node> nodes;
-  std::vector<Input> inputs;      // user inputs, flat
-  std::vector<Output> outputs;    // user outputs, flat, in order; mutations after them
+  std::vector<Input> inputs;    // user inputs, flat
+  std::vector<Output> outputs;  // user outputs, flat, in order; mutations after them
   std::vector<std::string> sources;
-  Structure input_structure;      // a tuple (args, kwargs)
+  Structure input_structure;  // a tuple (args, kwargs)
   Structure output_structure;
 
-  [[nodiscard]] const Value& value(ValueId id) const { return values[static_cast<std::size_t>(id)]; }
+  [[nodiscard]] const Value& value(ValueId id) const {
+    return values[static_cast<std::size_t>(id)];
+  }
   [[nodiscard]] const Node& node(NodeId id) const { return nodes[static_cast<std::size_t>(id)]; }
   // "model.py:42 in forward (layer1.0.conv1)", or the operator's name.
   [[nodiscard]] std::string where(NodeId id) const;

@@ -20,12 +20,12 @@ namespace lowwater {
 // What the archive says of one user input. A size is a number or a symbol:
 // `dims[i]` is the number, or -1 where `symbols[i]` names an expression.
 struct InputDescription {
-  std::string name;                  // as in Input::name
+  std::string name;  // as in Input::name
   bool is_tensor = true;
   DType dtype = DType::f32;
   std::vector<std::int64_t> dims;
-  std::vector<std::string> symbols;  // "s0", "2*s0"; empty where the size is fixed
-  std::vector<std::int64_t> example; // the sizes at export (hints); always complete
+  std::vector<std::string> symbols;   // "s0", "2*s0"; empty where the size is fixed
+  std::vector<std::int64_t> example;  // the sizes at export (hints); always complete
 };
 
 // The range that export recorded for a symbol. lowwater widens a minimum of 2
@@ -38,8 +38,8 @@ struct SymbolRange {
 struct ParsedProgram;  // the JSON document, private to import*.cc
 
 struct ProgramDescription {
-  std::vector<InputDescription> inputs;   // flat, in call order
-  std::vector<std::string> outputs;       // dotted paths in the output structure, "" for a bare tensor
+  std::vector<InputDescription> inputs;  // flat, in call order
+  std::vector<std::string> outputs;  // dotted paths in the output structure, "" for a bare tensor
   std::map<std::string, SymbolRange> symbols;
   Structure input_structure, output_structure;
   std::string torch_version;

@@ -15,30 +15,44 @@ namespace lowwater {
 
 // The type of a schema argument, as far as the importer distinguishes types.
 enum class SchemaType : std::uint8_t {
-  tensor, tensor_list, optional_tensor_list, integer, integer_list, real, real_list,
-  boolean, boolean_list, scalar, string, dtype, layout, device, memory_format, other,
+  tensor,
+  tensor_list,
+  optional_tensor_list,
+  integer,
+  integer_list,
+  real,
+  real_list,
+  boolean,
+  boolean_list,
+  scalar,
+  string,
+  dtype,
+  layout,
+  device,
+  memory_format,
+  other,
 };
 
 struct SchemaArg {
   std::string name;
   SchemaType type = SchemaType::other;
-  bool optional = false;      // the type is Optional[...]
+  bool optional = false;  // the type is Optional[...]
   bool kwarg_only = false;
   bool has_default = false;
   Arg default_value;
-  std::string alias;          // alias set, "a" in Tensor(a!) and Tensor(a -> *), empty if none
-  bool is_write = false;      // the "!" of it
+  std::string alias;      // alias set, "a" in Tensor(a!) and Tensor(a -> *), empty if none
+  bool is_write = false;  // the "!" of it
 };
 
 struct SchemaReturn {
   SchemaType type = SchemaType::tensor;
   // Of "Tensor(a)[]" the alias set is that of the elements: AliasInfo::containedTypes().
-  std::string alias;          // output j aliases argument i if the sets are equal
+  std::string alias;  // output j aliases argument i if the sets are equal
   bool is_write = false;
 };
 
 struct Schema {
-  std::string name;           // "aten::add.Tensor"; no dot for the default overload
+  std::string name;  // "aten::add.Tensor"; no dot for the default overload
   std::vector<SchemaArg> args;
   std::vector<SchemaReturn> returns;
   bool random = false;          // Tag::nondeterministic_seeded

@@ -48,9 +48,9 @@ struct OpRow {
   // and strides, nobody reads the operand afterwards, and no other operand of
   // the call is another view of the same storage).
   std::uint32_t share_mask = 0;
-  RegionRule region = nullptr;      // filled by the tiling issue; nullptr: barrier
+  RegionRule region = nullptr;  // filled by the tiling issue; nullptr: barrier
   LocaliseRule localise = nullptr;
-  std::string_view family;          // "pointwise, one operand": for documentation
+  std::string_view family;  // "pointwise, one operand": for documentation
 };
 
 // nullptr if the operator has no row.

@@ -18,25 +18,26 @@ struct Place {
   Space space = Space::arena;
   Bytes size = 0;
   bool temporary = false;
-  bool taken = false;        // another buffer took its address
-  std::int32_t last = -1;    // the last draft that touches it
+  bool taken = false;      // another buffer took its address
+  std::int32_t last = -1;  // the last draft that touches it
 };
 
 // A launch (`node`) or a copy (`copy_to`), and what it keeps alive.
 struct Draft {
-  std::int32_t position = -1;      // in flat_order
+  std::int32_t position = -1;  // in flat_order
   NodeId node = kNone;
   BufferId copy_to = kNone;
-  BufferId first_alloc = 0;        // allocation i of the node is buffer first_alloc + i
-  std::int32_t touch_begin = 0, touch_end = 0;   // in Walk::touches_
-  bool shares = false;             // its shared_alloc takes an operand's address
+  BufferId first_alloc = 0;  // allocation i of the node is buffer first_alloc + i
+  std::int32_t touch_begin = 0, touch_end = 0;  // in Walk::touches_
+  bool shares = false;                          // its shared_alloc takes an operand's address
 };
 
 // Mirrors lower*.cc: bind, outputs, share, emit.
 class Walk {
  public:
   explicit Walk(const LivenessModel::Shape& shape)
-      : s_(shape), current_(shape.graph.values.size(), kUnmade),
+      : s_(shape),
+        current_(shape.graph.values.size(), kUnmade),
         weight_buffers_(shape.weights.storages.size(), kNone),
         caller_buffers_(shape.graph.inputs.size(), kUnmade) {}
 
@@ -109,7 +110,8 @@ class Walk {
   BufferId read(ValueId id) {
     if (current_[at(id)] != kUnmade) return current_[at(id)];
     const Value& value = s_.graph.value(id);
-    return current_[at(id)] = value.kind == ValueKind::input ? input_buffer(value.index) : weight_buffer(value.index);
+    return current_[at(id)] = value.kind == ValueKind::input ? input_buffer(value.index)
+                                                             : weight_buffer(value.index);
   }
 
   // --- nodes ---
@@ -131,7 +133,9 @@ class Walk {
     // All operands are read before an output replaces them.
     outs_.clear();
     for (const NodeShape::Out& out : node.outs)
-      outs_.push_back(out.alloc >= 0 ? draft.first_alloc + out.alloc : out.operand != kNone ? read(out.operand) : kNone);
+      outs_.push_back(out.alloc >= 0         ? draft.first_alloc + out.alloc
+                      : out.operand != kNone ? read(out.operand)
+                                             : kNone);
     for (std::size_t i = 0; i < outs_.size(); ++i) {
       current_[at(node.outs[i].value)] = outs_[i];
       touch(draft, outs_[i]);
@@ -141,7 +145,8 @@ class Walk {
       return;
     }
     takers_.resize(places_.size(), {});
-    if (node.shared_alloc >= 0) takers_[at(draft.first_alloc + node.shared_alloc)] = sharing_candidates(node);
+    if (node.shared_alloc >= 0)
+      takers_[at(draft.first_alloc + node.shared_alloc)] = sharing_candidates(node);
     if (position >= 0) result_.ms += node.ms;
     drafts_.push_back(draft);
   }
@@ -154,11 +159,12 @@ class Walk {
       if (!use.takes) continue;
       const BufferId wanted = read(use.value);
       if (wanted < 0 || place(wanted).size != s_.values[at(use.value)].extent) continue;
-      const bool alone = std::all_of(node.uses.begin(), node.uses.end(), [&](const NodeShape::Use& other) {
-        if (read(other.value) != wanted) return true;
-        if (!other.direct) return false;
-        return other.value == use.value || same_meta(other.value, use.value);
-      });
+      const bool alone =
+          std::all_of(node.uses.begin(), node.uses.end(), [&](const NodeShape::Use& other) {
+            if (read(other.value) != wanted) return true;
+            if (!other.direct) return false;
+            return other.value == use.value || same_meta(other.value, use.value);
+          });
       if (alone) candidates.push_back(wanted);
     }
     return candidates;
@@ -166,12 +172,13 @@ class Walk {
 
   bool same_meta(ValueId a, ValueId b) const {
     const TensorMeta &x = *s_.values[at(a)].meta, &y = *s_.values[at(b)].meta;
-    return x.dtype == y.dtype && x.sizes == y.sizes && x.strides == y.strides && x.storage_offset == y.storage_offset;
+    return x.dtype == y.dtype && x.sizes == y.sizes && x.strides == y.strides &&
+           x.storage_offset == y.storage_offset;
   }
 
   // --- outputs and mutations: as lower_io.cc ---
 
-  using SlotKey = std::pair<ValueKind, std::int32_t>;   // two values of one weight are one slot
+  using SlotKey = std::pair<ValueKind, std::int32_t>;  // two values of one weight are one slot
   SlotKey slot_key(ValueId id) const {
     const Value& value = s_.graph.value(id);
     return {value.kind, value.kind == ValueKind::node ? id : value.index};
@@ -214,7 +221,9 @@ class Walk {
   void write_back(std::vector<Write> writes) {
     std::vector<Write> safe = writes;
     for (Write& write : safe) {
-      const bool overwritten = std::any_of(writes.begin(), writes.end(), [&](const Write& other) { return other.to == write.from_buffer; });
+      const bool overwritten = std::any_of(writes.begin(), writes.end(), [&](const Write& other) {
+        return other.to == write.from_buffer;
+      });
       if (overwritten) write.from_buffer = copy_out(write.from_buffer, write.from, Space::arena);
     }
     for (const Write& write : safe) add_copy(write.from_buffer, write.to);
@@ -227,8 +236,10 @@ class Walk {
       if (output.kind != OutputKind::user || ref == nullptr || ref->id < 0) continue;
       if (read(ref->id) >= 0) outputs.push_back(ref->id);
     }
-    if (s_.options.io == IoPlace::host) outputs_on_host(outputs);
-    else outputs_on_device(outputs);
+    if (s_.options.io == IoPlace::host)
+      outputs_on_host(outputs);
+    else
+      outputs_on_device(outputs);
   }
 
   void outputs_on_device(const std::vector<ValueId>& outputs) {
@@ -239,8 +250,10 @@ class Walk {
     for (const ValueId value : outputs) {
       const BufferId id = read(value);
       const Space space = place(id).space;
-      const bool changes = std::any_of(writes.begin(), writes.end(), [&](const Write& write) { return write.to == id; });
-      const bool must_copy = space == Space::input ? changes : space == Space::weight || id < once_buffers_;
+      const bool changes = std::any_of(writes.begin(), writes.end(),
+                                       [&](const Write& write) { return write.to == id; });
+      const bool must_copy =
+          space == Space::input ? changes : space == Space::weight || id < once_buffers_;
       if (must_copy) {
         if (copied.try_emplace(slot_key(value), true).second) copy_out(id, value, Space::output);
       } else if (space == Space::arena) {
@@ -264,7 +277,7 @@ class Walk {
       sources.push_back(write.from_buffer);
       add_copy(write.from_buffer, write.to);
     }
-    Draft wait = new_draft();   // the arena waits for the downloads
+    Draft wait = new_draft();  // the arena waits for the downloads
     for (const BufferId id : sources) touch(wait, id);
     drafts_.push_back(wait);
     write_back(writes);
@@ -275,14 +288,16 @@ class Walk {
   std::vector<BufferId> bodies_touches() const {
     std::vector<BufferId> all;
     for (const Draft& draft : drafts_)
-      all.insert(all.end(), touches_.begin() + draft.touch_begin, touches_.begin() + draft.touch_end);
+      all.insert(all.end(), touches_.begin() + draft.touch_begin,
+                 touches_.begin() + draft.touch_end);
     return all;
   }
 
   void find_sharing(std::vector<Draft>& drafts) {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       const Draft& draft = drafts[i];
-      for (std::int32_t t = draft.touch_begin; t < draft.touch_end; ++t) place(touches_[at(t)]).last = static_cast<std::int32_t>(i);
+      for (std::int32_t t = draft.touch_begin; t < draft.touch_end; ++t)
+        place(touches_[at(t)]).last = static_cast<std::int32_t>(i);
     }
     if (!s_.options.share_addresses) return;
     for (std::size_t i = 0; i < drafts.size(); ++i) {
@@ -309,7 +324,8 @@ class Walk {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
       const Draft& draft = drafts[i];
       if (at_step != nullptr && draft.position >= 0)
-        for (; next_position < at(draft.position); ++next_position) (*at_step)[next_position] = live;
+        for (; next_position < at(draft.position); ++next_position)
+          (*at_step)[next_position] = live;
       Bytes peak = live;
       if (draft.node != kNone) peak = run_events(draft, live);
       if (in_arena(draft.copy_to)) peak = live += aligned(draft.copy_to);
@@ -317,9 +333,10 @@ class Walk {
       if (at_step != nullptr && draft.position >= 0) (*at_step)[next_position++] = peak;
       for (std::int32_t t = draft.touch_begin; t < draft.touch_end; ++t) {
         const BufferId id = touches_[at(t)];
-        if (!in_arena(id) || place(id).last != static_cast<std::int32_t>(i) || place(id).taken) continue;
+        if (!in_arena(id) || place(id).last != static_cast<std::int32_t>(i) || place(id).taken)
+          continue;
         live -= aligned(id);
-        place(id).last = -1;   // touched twice, released once
+        place(id).last = -1;  // touched twice, released once
       }
     }
     return most;
@@ -333,11 +350,13 @@ class Walk {
       const BufferId id = draft.first_alloc + event.id;
       if (!in_arena(id) || (draft.shares && event.id == node.shared_alloc)) continue;
       const bool temporary = place(id).temporary;
-      if (event.is_alloc) live += aligned(id), open += temporary ? aligned(id) : 0;
-      else if (temporary) live -= aligned(id), open -= aligned(id);
+      if (event.is_alloc)
+        live += aligned(id), open += temporary ? aligned(id) : 0;
+      else if (temporary)
+        live -= aligned(id), open -= aligned(id);
       most = std::max(most, live);
     }
-    live -= open;   // what the step never frees ends with it
+    live -= open;  // what the step never frees ends with it
     return most;
   }
 
@@ -352,9 +371,9 @@ class Walk {
 
   const LivenessModel::Shape& s_;
   Liveness result_;
-  std::vector<Place> places_;                        // by BufferId
-  std::vector<std::vector<BufferId>> takers_;        // by BufferId: sharing candidates
-  std::vector<BufferId> current_;                    // by ValueId
+  std::vector<Place> places_;                  // by BufferId
+  std::vector<std::vector<BufferId>> takers_;  // by BufferId: sharing candidates
+  std::vector<BufferId> current_;              // by ValueId
   std::vector<BufferId> weight_buffers_, caller_buffers_;
   std::vector<BufferId> touches_, outs_;
   std::vector<Draft> drafts_, uploads_;
@@ -365,7 +384,8 @@ class Walk {
 
 LivenessModel::LivenessModel(const Graph& graph, const WeightTable& weights, const Facts& facts,
                              CostProvider& costs, const LowerOptions& options) {
-  auto shape = std::make_unique<Shape>(Shape{graph, weights, facts, options, costs.alignment(), {}, {}});
+  auto shape =
+      std::make_unique<Shape>(Shape{graph, weights, facts, options, costs.alignment(), {}, {}});
   describe_nodes(graph, facts, costs, shape->nodes, shape->values);
   shape_ = std::move(shape);
 }

@@ -14,12 +14,12 @@
 namespace lowwater {
 
 struct Liveness {
-  Bytes arena = 0;                // most arena bytes at once, of `once` and of a run
+  Bytes arena = 0;  // most arena bytes at once, of `once` and of a run
   Bytes constants = 0, weights = 0, inputs = 0, outputs = 0;
   // By position in flat_order: arena bytes at the peak of that instance; of a
   // view (nothing runs), those live at its place.
   std::vector<Bytes> at_step;
-  double ms = 0;                  // predicted, of a run
+  double ms = 0;  // predicted, of a run
 
   // Bytes outside the arena, and all.
   [[nodiscard]] Bytes fixed() const { return constants + weights + inputs + outputs; }
@@ -37,7 +37,7 @@ class LivenessModel {
   // Of a sound schedule without loops.
   [[nodiscard]] Liveness run(const Schedule& schedule) const;
 
-  struct Shape;   // liveness_shape.h
+  struct Shape;  // liveness_shape.h
 
  private:
   std::unique_ptr<const Shape> shape_;

@@ -13,7 +13,8 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 class Describer {
  public:
-  Describer(const Graph& graph, const Facts& facts, CostProvider& costs, std::vector<ValueShape>& values)
+  Describer(const Graph& graph, const Facts& facts, CostProvider& costs,
+            std::vector<ValueShape>& values)
       : graph_(graph), facts_(facts), costs_(costs), values_(values) {}
 
   void add_source(ValueId id) {
@@ -81,7 +82,8 @@ class Describer {
         out.operand = shape.operands[at(output.source)];
         dynamic = dynamic || has_bits(node.op) || values_[at(out.operand)].dynamic;
       }
-      if (tensor && (output.home == OutputHome::fresh || out.operand != kNone)) set_value(value, dynamic);
+      if (tensor && (output.home == OutputHome::fresh || out.operand != kNone))
+        set_value(value, dynamic);
       shape.outs.push_back(out);
     }
   }
@@ -89,14 +91,16 @@ class Describer {
   // As lower_node.cc: nothing runs if every output is a view of an operand.
   bool is_view(NodeId id, const StepRecord& record, const NodeShape& shape) const {
     const Node& node = graph_.node(id);
-    if (node.barrier || node.guard != kNone || has_bits(node.op) || !record.events.empty()) return false;
+    if (node.barrier || node.guard != kNone || has_bits(node.op) || !record.events.empty())
+      return false;
     if (facts_.specs[at(id)].worst_case) return false;
     for (const ValueId operand : shape.operands)
       if (values_[at(operand)].dynamic) return false;
     bool any = false;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       if (node.outputs[i] == kNone || record.outputs[i].home == OutputHome::absent) continue;
-      if (record.outputs[i].home != OutputHome::alias || graph_.value(node.outputs[i]).type.dynamic) return false;
+      if (record.outputs[i].home != OutputHome::alias || graph_.value(node.outputs[i]).type.dynamic)
+        return false;
       any = true;
     }
     return any;
@@ -116,12 +120,14 @@ class Describer {
     shape.shared_alloc = alloc;
     std::size_t use = 0;
     for (std::size_t i = 0; i < node.args.size(); ++i) {
-      const bool direct = std::holds_alternative<Ref>(node.args[i]) && i < 32 && ((row->share_mask >> i) & 1U) != 0;
+      const bool direct =
+          std::holds_alternative<Ref>(node.args[i]) && i < 32 && ((row->share_mask >> i) & 1U) != 0;
       for_each_ref(node.args[i], [&](const Ref& ref) {
         const ValueShape& operand = values_[at(ref.id)];
         shape.uses[use].direct = direct;
-        shape.uses[use].takes = direct && operand.meta != nullptr && operand.fills && operand.extent == size &&
-                                operand.meta->dtype == out.meta->dtype && same_layout(*operand.meta, *out.meta);
+        shape.uses[use].takes = direct && operand.meta != nullptr && operand.fills &&
+                                operand.extent == size && operand.meta->dtype == out.meta->dtype &&
+                                same_layout(*operand.meta, *out.meta);
         ++use;
       });
     }
@@ -139,8 +145,10 @@ void describe_nodes(const Graph& graph, const Facts& facts, CostProvider& costs,
                     std::vector<NodeShape>& nodes, std::vector<ValueShape>& values) {
   values.assign(graph.values.size(), {});
   Describer describer(graph, facts, costs, values);
-  for (std::size_t i = 0; i < graph.values.size(); ++i) describer.add_source(static_cast<ValueId>(i));
-  for (std::size_t i = 0; i < graph.nodes.size(); ++i) nodes.push_back(describer.node(static_cast<NodeId>(i)));
+  for (std::size_t i = 0; i < graph.values.size(); ++i)
+    describer.add_source(static_cast<ValueId>(i));
+  for (std::size_t i = 0; i < graph.nodes.size(); ++i)
+    nodes.push_back(describer.node(static_cast<NodeId>(i)));
 }
 
 }  // namespace lowwater

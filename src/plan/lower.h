@@ -16,7 +16,7 @@ enum class IoPlace : std::uint8_t {
 
 struct LowerOptions {
   IoPlace io = IoPlace::device;
-  bool share_addresses = true;   // in place where the operator table allows it
+  bool share_addresses = true;  // in place where the operator table allows it
 };
 
 // Deterministic. Addresses are not planned yet (see plan_addresses). `facts`
@@ -25,7 +25,7 @@ Program lower(const Graph& graph, const WeightTable& weights, const Schedule& sc
               const Facts& facts, CostProvider& costs, const LowerOptions& options = {});
 
 struct AddressReport {
-  Bytes lower_bound = 0;         // of the arena
+  Bytes lower_bound = 0;  // of the arena
   std::string method;
   bool optimal = false;
 };

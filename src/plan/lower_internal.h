@@ -31,12 +31,12 @@ struct Lowering {
   const LowerOptions& options;
 
   Program program;
-  std::vector<SlotId> current;            // by ValueId: its latest instance
-  std::vector<BufferId> weight_buffers;   // by StorageIndex
-  std::vector<SlotId> weight_slots;       // by WeightId
+  std::vector<SlotId> current;           // by ValueId: its latest instance
+  std::vector<BufferId> weight_buffers;  // by StorageIndex
+  std::vector<SlotId> weight_slots;      // by WeightId
   std::vector<Draft> once, uploads, steps;
-  std::vector<BufferId> shared_by;        // by BufferId: who took its address
-  std::size_t once_buffers = 0;           // buffers below this id belong to `once`
+  std::vector<BufferId> shared_by;  // by BufferId: who took its address
+  std::size_t once_buffers = 0;     // buffers below this id belong to `once`
   EventId next_event = 0;
 
   Buffer& buffer(BufferId id) { return program.buffers[static_cast<std::size_t>(id)]; }

@@ -168,8 +168,9 @@ void outputs_on_host(Lowering& l, const std::vector<std::pair<std::int32_t, Slot
   std::vector<BufferId> sources;
   const auto touch = [&](SlotId slot) {
     if (sources.empty()) order(l, l.steps, kCompute, kDownload);
-    const BufferId source = l.buffer_of(slot);   // of several outputs: released once
-    if (std::find(sources.begin(), sources.end(), source) == sources.end()) sources.push_back(source);
+    const BufferId source = l.buffer_of(slot);  // of several outputs: released once
+    if (std::find(sources.begin(), sources.end(), source) == sources.end())
+      sources.push_back(source);
   };
   std::map<SlotId, SlotId> copies;
   for (const auto& [position, slot] : outputs) {

@@ -28,18 +28,18 @@ struct PackItem {
 };
 
 struct PackOptions {
-  Bytes alignment = 1;          // a power of two; every offset is a multiple of it
-  double time_limit_ms = 300;   // of the exact search; 0: greedy only
+  Bytes alignment = 1;                // a power of two; every offset is a multiple of it
+  double time_limit_ms = 300;         // of the exact search; 0: greedy only
   std::int64_t node_limit = 100'000;  // likewise; makes results independent of the machine's speed
-  Bytes good_enough = 0;        // stop once the height is at most this
+  Bytes good_enough = 0;              // stop once the height is at most this
 };
 
 struct Packing {
-  std::vector<Bytes> offsets;   // parallel to the items
-  Bytes height = 0;             // max of offset + size, sizes rounded up to the alignment
-  Bytes lower_bound = 0;        // max over time of the aligned bytes of live items
-  std::string method;           // which packer won: "greedy-size", "exact"
-  bool optimal = false;         // height proven minimal (equals the bound, or search exhausted)
+  std::vector<Bytes> offsets;  // parallel to the items
+  Bytes height = 0;            // max of offset + size, sizes rounded up to the alignment
+  Bytes lower_bound = 0;       // max over time of the aligned bytes of live items
+  std::string method;          // which packer won: "greedy-size", "exact"
+  bool optimal = false;        // height proven minimal (equals the bound, or search exhausted)
 };
 
 // Deterministic for equal options unless the time limit strikes first.

@@ -38,7 +38,8 @@ Columns columns_of(const std::vector<std::string_view>& header, int line) {
   Columns columns;
   for (std::size_t i = 0; i < header.size(); ++i) {
     if (header[i] == "lower" || header[i] == "start") columns.lower = i;
-    if (header[i] == "upper" || header[i] == "end") columns.upper = i, columns.inclusive = header[i] == "end";
+    if (header[i] == "upper" || header[i] == "end")
+      columns.upper = i, columns.inclusive = header[i] == "end";
     if (header[i] == "size") columns.size = i;
   }
   if (columns.lower == SIZE_MAX) fail(line, "the header has no column 'lower' or 'start'");
@@ -76,7 +77,8 @@ std::vector<PackItem> read_pack_csv(std::string_view csv) {
       have_header = true;
       continue;
     }
-    PackItem item{number(cells, columns.lower, line_number), number(cells, columns.upper, line_number),
+    PackItem item{number(cells, columns.lower, line_number),
+                  number(cells, columns.upper, line_number),
                   number(cells, columns.size, line_number)};
     if (columns.inclusive) ++item.end;
     if (item.begin > item.end) fail(line_number, "the buffer ends before it begins");

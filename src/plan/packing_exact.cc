@@ -15,10 +15,20 @@ class Search {
  public:
   Search(const PackPart& part, Bytes target, std::span<const std::int32_t> order,
          std::int64_t node_limit, Deadline deadline, const ExactSwitches& switches)
-      : part_(part), target_(target), node_limit_(node_limit), deadline_(deadline),
-        on_(switches), thrift_(switches.thrift), rank_(order.size()), lowest_(order.size(), 0), offset_(order.size(), -1),
-        waiting_(part.section_total), stacked_(waiting_.size()), next_(waiting_.size() + 1) {
-    for (std::size_t k = 0; k < order.size(); ++k) rank_[at(order[k])] = static_cast<std::int32_t>(k);
+      : part_(part),
+        target_(target),
+        node_limit_(node_limit),
+        deadline_(deadline),
+        on_(switches),
+        thrift_(switches.thrift),
+        rank_(order.size()),
+        lowest_(order.size(), 0),
+        offset_(order.size(), -1),
+        waiting_(part.section_total),
+        stacked_(waiting_.size()),
+        next_(waiting_.size() + 1) {
+    for (std::size_t k = 0; k < order.size(); ++k)
+      rank_[at(order[k])] = static_cast<std::int32_t>(k);
   }
 
   ExactResult run(std::span<const std::int32_t> order) {
@@ -29,7 +39,8 @@ class Search {
     if (result.end != SearchEnd::found) return result;
     result.placement.offsets = offset_;
     for (std::int32_t i = 0; i < part_.count(); ++i)
-      result.placement.height = std::max(result.placement.height, offset_[at(i)] + part_.size[at(i)]);
+      result.placement.height =
+          std::max(result.placement.height, offset_[at(i)] + part_.size[at(i)]);
     return result;
   }
 
@@ -41,7 +52,8 @@ class Search {
   };
 
   bool before(std::int32_t a, std::int32_t b) const {
-    return lowest_[at(a)] != lowest_[at(b)] ? lowest_[at(a)] < lowest_[at(b)] : rank_[at(a)] < rank_[at(b)];
+    return lowest_[at(a)] != lowest_[at(b)] ? lowest_[at(a)] < lowest_[at(b)]
+                                            : rank_[at(a)] < rank_[at(b)];
   }
 
   // Places all of `items` (unplaced), none below (floor, rank).
@@ -99,7 +111,8 @@ class Search {
     const Bytes top = lowest_[at(i)] + part_.size[at(i)];
     offset_[at(i)] = lowest_[at(i)];
     trail_.push_back({i, -1});
-    for (std::int32_t s = part_.first[at(i)]; s < part_.last[at(i)]; ++s) waiting_[at(s)] -= part_.size[at(i)];
+    for (std::int32_t s = part_.first[at(i)]; s < part_.last[at(i)]; ++s)
+      waiting_[at(s)] -= part_.size[at(i)];
     bool fits = top <= target_;
     part_.for_each_neighbour(i, [&](std::int32_t j) {
       if (offset_[at(j)] >= 0) return;
@@ -129,7 +142,8 @@ class Search {
   // the floor is low, if the search is told to be thrifty.
   Bytes allowed(Bytes floor) const {
     const double left = 1 - static_cast<double>(floor) / static_cast<double>(target_);
-    return target_ - static_cast<Bytes>(thrift_ * left * static_cast<double>(target_ - part_.bound));
+    return target_ -
+           static_cast<Bytes>(thrift_ * left * static_cast<double>(target_ - part_.bound));
   }
 
   // In each section, all waiting items must fit between the lowest place that
@@ -178,7 +192,7 @@ class Search {
   // Items that are connected through common sections, each group in list order.
   std::vector<Items> groups_of(const Items& items) {
     edge_.assign(part_.section_total.size() + 1, 0);
-    for (const std::int32_t i : items) {   // +1 and -1 around the inner borders of the item
+    for (const std::int32_t i : items) {  // +1 and -1 around the inner borders of the item
       ++edge_[at(part_.first[at(i)]) + 1];
       --edge_[at(part_.last[at(i)])];
     }
@@ -204,10 +218,10 @@ class Search {
   const ExactSwitches on_;
   const double thrift_;
   std::vector<std::int32_t> rank_;
-  std::vector<Bytes> lowest_;    // of unplaced items: the top of what lies below
-  std::vector<Bytes> offset_;    // -1: unplaced
-  std::vector<Bytes> waiting_;   // unplaced units in each section
-  std::vector<Bytes> stacked_;   // scratch: units of waiting items in each section
+  std::vector<Bytes> lowest_;   // of unplaced items: the top of what lies below
+  std::vector<Bytes> offset_;   // -1: unplaced
+  std::vector<Bytes> waiting_;  // unplaced units in each section
+  std::vector<Bytes> stacked_;  // scratch: units of waiting items in each section
   std::vector<Change> trail_;
   std::vector<std::int32_t> next_, edge_, group_;
   std::int64_t nodes_ = 0;
@@ -216,7 +230,8 @@ class Search {
 }  // namespace
 
 ExactResult search_height(const PackPart& part, Bytes target, std::span<const std::int32_t> order,
-                          std::int64_t node_limit, Deadline deadline, const ExactSwitches& switches) {
+                          std::int64_t node_limit, Deadline deadline,
+                          const ExactSwitches& switches) {
   return Search(part, target, order, node_limit, deadline, switches).run(order);
 }
 

@@ -15,11 +15,11 @@ namespace lowwater {
 
 // Each may be switched off without changing any answer, only the effort.
 struct ExactSwitches {
-  bool canonical = true;    // place in ascending (offset, rank)
-  bool dominance = true;    // never above the room that a waiting item would fit in
-  bool inference = true;    // what waits in a section must still fit above its floor
-  bool hatless = true;      // an item with nothing above it has no better place
-  bool decompose = true;    // groups that no longer meet in time are solved on their own
+  bool canonical = true;  // place in ascending (offset, rank)
+  bool dominance = true;  // never above the room that a waiting item would fit in
+  bool inference = true;  // what waits in a section must still fit above its floor
+  bool hatless = true;    // an item with nothing above it has no better place
+  bool decompose = true;  // groups that no longer meet in time are solved on their own
   // 0..1: waste little at the bottom, where it is cheap to turn back, by allowing
   // only a part of the slack there. Above 0 the search is no longer exact:
   // `exhausted` then proves nothing.
@@ -30,7 +30,7 @@ enum class SearchEnd : std::uint8_t { found, exhausted, limit };
 
 struct ExactResult {
   SearchEnd end = SearchEnd::limit;
-  Placement placement;        // end == found
+  Placement placement;  // end == found
   std::int64_t nodes = 0;
 };
 

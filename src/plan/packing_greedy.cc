@@ -26,7 +26,8 @@ std::vector<double> pressure_of(const PackPart& part) {
 std::vector<double> crowd_of(const PackPart& part) {
   std::vector<double> crowd(at(part.count()), 0);
   for (std::int32_t i = 0; i < part.count(); ++i)
-    part.for_each_neighbour(i, [&](std::int32_t j) { crowd[at(i)] += static_cast<double>(part.size[at(j)]); });
+    part.for_each_neighbour(
+        i, [&](std::int32_t j) { crowd[at(i)] += static_cast<double>(part.size[at(j)]); });
   return crowd;
 }
 
@@ -34,12 +35,18 @@ double key_of(const PackPart& part, std::int32_t i, OrderKey key) {
   const auto size = static_cast<double>(part.size[at(i)]);
   const auto duration = static_cast<double>(part.duration[at(i)]);
   switch (key) {
-    case OrderKey::size: return size;
-    case OrderKey::area: return size * duration;
-    case OrderKey::duration: return duration;
-    case OrderKey::begin: return -static_cast<double>(part.first[at(i)]);
-    case OrderKey::weighted: return size * std::sqrt(duration);
-    default: return 0;
+    case OrderKey::size:
+      return size;
+    case OrderKey::area:
+      return size * duration;
+    case OrderKey::duration:
+      return duration;
+    case OrderKey::begin:
+      return -static_cast<double>(part.first[at(i)]);
+    case OrderKey::weighted:
+      return size * std::sqrt(duration);
+    default:
+      return 0;
   }
 }
 
@@ -50,7 +57,8 @@ struct Span {
 // Lowest offset, or the one in the tightest gap, for `size` units among the
 // spans that are taken. The space above the last span is the gap of last resort.
 Bytes find_gap(std::vector<Span>& taken, Bytes size, FitRule rule) {
-  std::sort(taken.begin(), taken.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::sort(taken.begin(), taken.end(),
+            [](const Span& a, const Span& b) { return a.begin < b.begin; });
   Bytes top = 0, best = -1, tightest = std::numeric_limits<Bytes>::max();
   for (const Span& span : taken) {
     const Bytes gap = span.begin - top;
@@ -102,7 +110,7 @@ Placement place_lowest(const PackPart& part, std::span<const std::int32_t> order
   std::vector<std::int32_t> rank(order.size());
   for (std::size_t k = 0; k < order.size(); ++k) rank[at(order[k])] = static_cast<std::int32_t>(k);
   std::vector<Bytes> lowest(order.size(), 0);
-  using Entry = std::pair<Bytes, std::int32_t>;   // (offset, rank); stale ones are skipped
+  using Entry = std::pair<Bytes, std::int32_t>;  // (offset, rank); stale ones are skipped
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   for (const std::int32_t i : order) queue.push({0, rank[at(i)]});
   while (!queue.empty()) {
@@ -123,15 +131,20 @@ Placement place_lowest(const PackPart& part, std::span<const std::int32_t> order
 }
 
 GreedyResult greedy_portfolio(const PackPart& part, Bytes good_enough) {
-  struct Row { OrderKey key; const char* name; };
+  struct Row {
+    OrderKey key;
+    const char* name;
+  };
   static constexpr Row kRows[] = {
-      {OrderKey::size, "size"},         {OrderKey::area, "area"},   {OrderKey::weighted, "weighted"},
-      {OrderKey::pressure, "pressure"}, {OrderKey::crowd, "crowd"}, {OrderKey::duration, "duration"},
+      {OrderKey::size, "size"},         {OrderKey::area, "area"},
+      {OrderKey::weighted, "weighted"}, {OrderKey::pressure, "pressure"},
+      {OrderKey::crowd, "crowd"},       {OrderKey::duration, "duration"},
       {OrderKey::begin, "begin"},
   };
   GreedyResult best;
   best.placement.height = std::numeric_limits<Bytes>::max();
-  const auto offer = [&](Placement placement, const std::vector<std::int32_t>& order, std::string method) {
+  const auto offer = [&](Placement placement, const std::vector<std::int32_t>& order,
+                         std::string method) {
     if (placement.height >= best.placement.height) return;
     best = {std::move(placement), std::move(method), order};
   };
@@ -141,7 +154,8 @@ GreedyResult greedy_portfolio(const PackPart& part, Bytes good_enough) {
     offer(place_in_order(part, order, FitRule::first), order, "greedy-" + name);
     if (best.placement.height > good_enough)
       offer(place_in_order(part, order, FitRule::best), order, "greedy-" + name + "-best");
-    if (best.placement.height > good_enough) offer(place_lowest(part, order), order, "lowest-" + name);
+    if (best.placement.height > good_enough)
+      offer(place_lowest(part, order), order, "lowest-" + name);
     if (best.placement.height <= good_enough) break;
   }
   return best;

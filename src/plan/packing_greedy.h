@@ -12,7 +12,13 @@ namespace lowwater {
 
 // What comes first. Every key is descending, begin ascending; ties by position.
 enum class OrderKey : std::uint8_t {
-  size, area, duration, begin, weighted, crowd, pressure,
+  size,
+  area,
+  duration,
+  begin,
+  weighted,
+  crowd,
+  pressure,
 };
 std::vector<std::int32_t> order_by(const PackPart& part, OrderKey key);
 
@@ -27,7 +33,7 @@ Placement place_lowest(const PackPart& part, std::span<const std::int32_t> order
 // The order of the winner serves the local search as its start.
 struct GreedyResult {
   Placement placement;
-  std::string method;                // "greedy-size", "greedy-area-best", "lowest-begin"
+  std::string method;  // "greedy-size", "greedy-area-best", "lowest-begin"
   std::vector<std::int32_t> order;
 };
 GreedyResult greedy_portfolio(const PackPart& part, Bytes good_enough);

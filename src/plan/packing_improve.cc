@@ -16,12 +16,14 @@ void advance(std::vector<std::int32_t>& order, std::size_t from, std::size_t to)
 
 // A changed copy: one of the items that reach the top goes earlier, now and
 // then two random items swap.
-std::vector<std::int32_t> neighbour_of(const PackPart& part, const GreedyResult& from, PackRandom& random) {
+std::vector<std::int32_t> neighbour_of(const PackPart& part, const GreedyResult& from,
+                                       PackRandom& random) {
   std::vector<std::int32_t> order = from.order;
   std::vector<std::size_t> sticking;
   for (std::size_t k = 1; k < order.size(); ++k) {
     const std::int32_t i = order[k];
-    if (from.placement.offsets[at(i)] + part.size[at(i)] == from.placement.height) sticking.push_back(k);
+    if (from.placement.offsets[at(i)] + part.size[at(i)] == from.placement.height)
+      sticking.push_back(k);
   }
   if (!sticking.empty()) {
     const std::size_t k = sticking[random.below(sticking.size())];
@@ -48,8 +50,10 @@ GreedyResult improve_order(const PackPart& part, const GreedyResult& start, Byte
     const Bytes slack = (best.placement.height - part.bound) / 16;
     if (next.placement.height <= std::max(current.placement.height, best.placement.height + slack))
       current = std::move(next);
-    if (current.placement.height < best.placement.height) best = current, since_gain = 0;
-    else if (++since_gain % 500 == 0) current = best;
+    if (current.placement.height < best.placement.height)
+      best = current, since_gain = 0;
+    else if (++since_gain % 500 == 0)
+      current = best;
   }
   return best;
 }

@@ -10,7 +10,7 @@ constexpr std::int64_t kMaxPairs = 64'000'000;
 
 struct Edge {
   std::int64_t time = 0;
-  bool begins = false;   // ends sort before begins: intervals are half open
+  bool begins = false;  // ends sort before begins: intervals are half open
   std::int32_t item = 0;
 };
 
@@ -35,18 +35,20 @@ void add_neighbours(PackPart& part) {
   const auto run_end = [&](std::size_t i) {
     return static_cast<std::size_t>(
         std::lower_bound(part.first.begin() + static_cast<std::ptrdiff_t>(i), part.first.end(),
-                         part.last[i]) - part.first.begin());
+                         part.last[i]) -
+        part.first.begin());
   };
   std::vector<std::int64_t> degree(n + 1, 0);
   std::int64_t pairs = 0;
   for (std::size_t i = 0; i < n; ++i) pairs += static_cast<std::int64_t>(run_end(i) - i - 1);
-part.sparse = 2 * pairs <= kMaxPairs;
+  part.sparse = 2 * pairs <= kMaxPairs;
   if (!part.sparse) return;
   for (std::size_t i = 0; i < n; ++i) {
     for (std::size_t j = i + 1; j < run_end(i); ++j) ++degree[i], ++degree[j];
   }
   part.neighbour_begin.assign(n + 1, 0);
-  for (std::size_t i = 0; i < n; ++i) part.neighbour_begin[i + 1] = part.neighbour_begin[i] + degree[i];
+  for (std::size_t i = 0; i < n; ++i)
+    part.neighbour_begin[i + 1] = part.neighbour_begin[i] + degree[i];
   part.neighbours.resize(static_cast<std::size_t>(2 * pairs));
   std::vector<std::int64_t> next(part.neighbour_begin.begin(), part.neighbour_begin.end() - 1);
   for (std::size_t i = 0; i < n; ++i) {
@@ -64,7 +66,7 @@ std::vector<PackPart> split_into_parts(std::span<const PackItem> items, Bytes al
   std::vector<std::int32_t> local(items.size(), -1);
   std::int64_t live = 0;
   Bytes live_units = 0;
-  bool grew = false;   // a begin since the last section was closed
+  bool grew = false;  // a begin since the last section was closed
   for (const Edge& edge : edges_of(items)) {
     const PackItem& item = items[static_cast<std::size_t>(edge.item)];
     const Bytes units = align_up(item.size, alignment) / alignment;
@@ -82,7 +84,8 @@ std::vector<PackPart> split_into_parts(std::span<const PackItem> items, Bytes al
     }
     PackPart& part = parts.back();
     if (grew) part.section_total.push_back(live_units), grew = false;
-    part.last[static_cast<std::size_t>(local[static_cast<std::size_t>(edge.item)])] = part.sections();
+    part.last[static_cast<std::size_t>(local[static_cast<std::size_t>(edge.item)])] =
+        part.sections();
     --live, live_units -= units;
   }
   for (PackPart& part : parts) {

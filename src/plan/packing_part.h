@@ -27,7 +27,9 @@ struct PackPart {
   std::vector<std::int32_t> neighbours;
 
   [[nodiscard]] std::int32_t count() const { return static_cast<std::int32_t>(ids.size()); }
-  [[nodiscard]] std::int32_t sections() const { return static_cast<std::int32_t>(section_total.size()); }
+  [[nodiscard]] std::int32_t sections() const {
+    return static_cast<std::int32_t>(section_total.size());
+  }
   // Empty if there are so many pairs that a list of them would not fit (`sparse` false).
   bool sparse = true;
 
@@ -54,7 +56,7 @@ std::vector<PackPart> split_into_parts(std::span<const PackItem> items, Bytes al
 class PackRandom {
  public:
   std::size_t below(std::size_t limit) { return static_cast<std::size_t>(next() % limit); }
-  double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }   // [0, 1)
+  double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }  // [0, 1)
 
  private:
   std::uint64_t next() {

@@ -27,14 +27,14 @@ struct Loop;
 
 // A stage or a loop. (std::vector of the incomplete Loop keeps it a value.)
 struct ScheduleItem {
-  std::variant<Stage, std::vector<Loop>> item;   // exactly one Loop in the vector
+  std::variant<Stage, std::vector<Loop>> item;  // exactly one Loop in the vector
   friend bool operator==(const ScheduleItem&, const ScheduleItem&);
 };
 
 struct Loop {
-  ValueId axis_value = kNone;   // the value whose dimension is cut
+  ValueId axis_value = kNone;  // the value whose dimension is cut
   std::int32_t axis = 0;
-  std::int64_t tile = 1;        // extent of one tile along it; the last may be smaller
+  std::int64_t tile = 1;  // extent of one tile along it; the last may be smaller
   std::vector<ScheduleItem> body;
   friend bool operator==(const Loop&, const Loop&) = default;
 };

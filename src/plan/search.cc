@@ -15,7 +15,8 @@ constexpr std::int64_t kWork = 600'000;
 
 Bytes excess_of(const Liveness& live, Bytes target) {
   Bytes excess = 0;
-  for (const Bytes bytes : live.at_step) excess += std::max<Bytes>(0, bytes + live.fixed() - target);
+  for (const Bytes bytes : live.at_step)
+    excess += std::max<Bytes>(0, bytes + live.fixed() - target);
   // `once` may be what peaks, and counts as one step.
   return excess + std::max<Bytes>(0, live.total() - target);
 }
@@ -23,22 +24,27 @@ Bytes excess_of(const Liveness& live, Bytes target) {
 class Driver {
  public:
   Driver(MoveContext context, const SearchOptions& options)
-      : context_(context), options_(options),
-        evaluations_(std::clamp<std::int64_t>(kWork / std::max<std::int64_t>(1, std::ssize(context.graph.nodes)), 100, 2000)),
-        deadline_(std::chrono::steady_clock::now() +
-                  std::chrono::microseconds(static_cast<std::int64_t>(options.time_limit_ms * 1000))) {}
+      : context_(context),
+        options_(options),
+        evaluations_(std::clamp<std::int64_t>(
+            kWork / std::max<std::int64_t>(1, std::ssize(context.graph.nodes)), 100, 2000)),
+        deadline_(
+            std::chrono::steady_clock::now() +
+            std::chrono::microseconds(static_cast<std::int64_t>(options.time_limit_ms * 1000))) {}
 
   void start(Schedule schedule, const std::string& name) {
     Candidate current = evaluate(std::move(schedule), {name});
     keep(current);
     bool small_step = false;
     while (!stop()) {
-      const Bytes target = small_step ? current.peak - 1 : static_cast<Bytes>(static_cast<double>(current.peak) * kLadder);
+      const Bytes target = small_step
+                               ? current.peak - 1
+                               : static_cast<Bytes>(static_cast<double>(current.peak) * kLadder);
       Candidate next = descend(current, target);
       if (next.peak < current.peak) {
         small_step = false;
       } else if (small_step) {
-        break;   // not even one byte less
+        break;  // not even one byte less
       } else {
         small_step = true;
         continue;
@@ -55,7 +61,8 @@ class Driver {
     for (Candidate& candidate : kept_) {
       const bool slow = options_.max_slowdown > 0 && !result.empty() &&
                         candidate.ms > options_.max_slowdown * result.front().ms;
-      if (!slow && (result.empty() || candidate.peak < result.back().peak)) result.push_back(std::move(candidate));
+      if (!slow && (result.empty() || candidate.peak < result.back().peak))
+        result.push_back(std::move(candidate));
     }
     return result;
   }
@@ -69,7 +76,8 @@ class Driver {
   Candidate evaluate(Schedule schedule, std::vector<std::string> moves) {
     --evaluations_;
     const Liveness live = context_.model.run(schedule);
-    return {std::move(schedule), live.total(), excess_of(live, context_.target), live.ms, std::move(moves)};
+    return {std::move(schedule), live.total(), excess_of(live, context_.target), live.ms,
+            std::move(moves)};
   }
 
   // Applies moves until the target is met or none of them lowers the excess.
@@ -105,7 +113,9 @@ class Driver {
   void keep(const Candidate& candidate) {
     for (const Candidate& other : kept_)
       if (other.peak <= candidate.peak && other.ms <= candidate.ms) return;
-    std::erase_if(kept_, [&](const Candidate& other) { return candidate.peak <= other.peak && candidate.ms <= other.ms; });
+    std::erase_if(kept_, [&](const Candidate& other) {
+      return candidate.peak <= other.peak && candidate.ms <= other.ms;
+    });
     kept_.push_back(candidate);
   }
 
@@ -113,7 +123,7 @@ class Driver {
   const SearchOptions& options_;
   std::int64_t evaluations_;
   std::chrono::steady_clock::time_point deadline_;
-  std::vector<Candidate> kept_;   // non-dominated
+  std::vector<Candidate> kept_;  // non-dominated
 };
 
 }  // namespace

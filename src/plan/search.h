@@ -24,8 +24,8 @@ struct MoveContext {
   const Facts& facts;
   CostProvider& costs;
   const LowerOptions& lower;
-  const LivenessModel& model;         // what a schedule would need, in microseconds
-  const std::vector<bool>& random;    // by NodeId: see SearchOptions
+  const LivenessModel& model;       // what a schedule would need, in microseconds
+  const std::vector<bool>& random;  // by NodeId: see SearchOptions
   // Bytes above which a step counts as excess; the move is to lower the sum of
   // excess over all steps.
   Bytes target = 0;
@@ -34,18 +34,18 @@ struct MoveContext {
 // A schedule with its score.
 struct Candidate {
   Schedule schedule;
-  Bytes peak = 0;         // liveness bound of the whole tensors scope (see Frontier)
-  Bytes excess = 0;       // sum over steps of bytes above the target
-  double ms = 0;          // predicted
-  std::vector<std::string> moves;   // names of the moves that led here
+  Bytes peak = 0;                  // liveness bound of the whole tensors scope (see Frontier)
+  Bytes excess = 0;                // sum over steps of bytes above the target
+  double ms = 0;                   // predicted
+  std::vector<std::string> moves;  // names of the moves that led here
 };
 
 // Proposes better schedules than `from`, best first; may return none.
 using MoveFn = std::vector<Schedule> (*)(const MoveContext& context, const Candidate& from);
 
 struct Move {
-  std::string_view name;      // "reorder", "recompute"
-  std::string_view summary;   // one line for docs
+  std::string_view name;     // "reorder", "recompute"
+  std::string_view summary;  // one line for docs
   bool changes_time = false;
   MoveFn propose;
 };
@@ -58,10 +58,11 @@ const std::vector<Move>& move_table();
 std::vector<bool> random_nodes(const Graph& graph, const SchemaTable& schemas);
 
 struct SearchOptions {
-  std::vector<bool> random;   // of random_nodes; empty: none is
-  double max_slowdown = 0;    // 0: no limit; else points slower than this times the fastest are dropped
+  std::vector<bool> random;  // of random_nodes; empty: none is
+  double max_slowdown =
+      0;  // 0: no limit; else points slower than this times the fastest are dropped
   double time_limit_ms = 5000;
-  std::set<std::string> disabled;   // names of moves to leave out
+  std::set<std::string> disabled;  // names of moves to leave out
   std::function<bool()> interrupted;
 };
 
@@ -94,7 +95,7 @@ struct PlannedPoint {
 
 // "Does not fit" is a value.
 struct NoFit {
-  Bytes needed = 0;            // smallest_budget
+  Bytes needed = 0;  // smallest_budget
   Bytes budget = 0;
   std::string peak_op, peak_source;
   std::vector<Culprit> culprits;

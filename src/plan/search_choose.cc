@@ -13,8 +13,10 @@ namespace {
 constexpr double kPackMs = 5000;
 
 PlannedPoint plan_point(const Graph& graph, const WeightTable& weights, const Facts& facts,
-                        CostProvider& costs, const LowerOptions& options, const Candidate& candidate) {
-  PlannedPoint point{candidate, lower(graph, weights, candidate.schedule, facts, costs, options), {}, {}};
+                        CostProvider& costs, const LowerOptions& options,
+                        const Candidate& candidate) {
+  PlannedPoint point{
+      candidate, lower(graph, weights, candidate.schedule, facts, costs, options), {}, {}};
   point.addresses = plan_addresses(point.program, kPackMs);
   point.bytes = scope_bytes(point.program, weights);
   return point;
@@ -23,14 +25,16 @@ PlannedPoint plan_point(const Graph& graph, const WeightTable& weights, const Fa
 PlannedPoint verified(const Graph& graph, PlannedPoint point) {
   const std::vector<Violation> violations = verify_program(graph, point.program);
   if (!violations.empty())
-    throw Error(ErrorKind::internal, "the plan is not sound: " + violations.front().what, {}, "please report this");
+    throw Error(ErrorKind::internal, "the plan is not sound: " + violations.front().what, {},
+                "please report this");
   return point;
 }
 
 NoFit refuse(const Graph& graph, const PlannedPoint& smallest, Bytes budget) {
   const PeakReport peak = explain_peak(graph, smallest.program);
   NoFit refusal{smallest.bytes.total(), budget, {}, {}, peak.values};
-  if (peak.node != kNone) refusal.peak_op = graph.node(peak.node).op, refusal.peak_source = graph.where(peak.node);
+  if (peak.node != kNone)
+    refusal.peak_op = graph.node(peak.node).op, refusal.peak_source = graph.where(peak.node);
   return refusal;
 }
 
@@ -40,7 +44,8 @@ class PeakFinder {
   explicit PeakFinder(const Program& program) : program_(program) {
     for_each_step(program.steps, [&](const Step& step) {
       if (const auto* launch = std::get_if<Launch>(&step)) {
-        for (const ScriptEvent& event : launch->script) tick(launch->node, event.is_alloc ? event.buffer : kNone);
+        for (const ScriptEvent& event : launch->script)
+          tick(launch->node, event.is_alloc ? event.buffer : kNone);
       } else if (const auto* copy = std::get_if<Copy>(&step)) {
         tick(kNone, program.slots[static_cast<std::size_t>(copy->to)].buffer);
       } else if (std::holds_alternative<Release>(step)) {
@@ -79,16 +84,19 @@ class PeakFinder {
   }
 
   const Program& program_;
-  std::vector<NodeId> nodes_;     // by tick: whose script it belongs to
+  std::vector<NodeId> nodes_;  // by tick: whose script it belongs to
   std::vector<BufferId> made_;
 };
 
 Culprit culprit_of(const Graph& graph, const Buffer& buffer) {
   Culprit culprit{"", "", buffer.size};
   if (buffer.value != kNone) culprit.value = graph.value(buffer.value).name;
-  if (buffer.node != kNone) culprit.source = graph.where(buffer.node);
-  else if (buffer.kind == BufferKind::weight) culprit.source = "weight";
-  else culprit.source = "input";
+  if (buffer.node != kNone)
+    culprit.source = graph.where(buffer.node);
+  else if (buffer.kind == BufferKind::weight)
+    culprit.source = "weight";
+  else
+    culprit.source = "input";
   return culprit;
 }
 
@@ -97,7 +105,8 @@ Culprit culprit_of(const Graph& graph, const Buffer& buffer) {
 ScopeBytes scope_bytes(const Program& program, const WeightTable& weights) {
   ScopeBytes bytes{.arena = program.arena_bytes, .constants = program.constant_bytes};
   for (const Buffer& buffer : program.buffers) {
-    if (buffer.space == Space::weight) bytes.weights += weights.storages[static_cast<std::size_t>(buffer.index)].size;
+    if (buffer.space == Space::weight)
+      bytes.weights += weights.storages[static_cast<std::size_t>(buffer.index)].size;
     if (buffer.space == Space::input) bytes.inputs += buffer.size;
     if (buffer.space == Space::output) bytes.outputs += buffer.size;
   }
@@ -112,14 +121,17 @@ PeakReport explain_peak(const Graph& graph, const Program& program) {
   for (const BufferId id : finder.made()) {
     const Buffer& buffer = program.buffers[static_cast<std::size_t>(id)];
     if (buffer.begin > when || when >= buffer.end) continue;
-    if (buffer.kind == BufferKind::temporary) report.temporary_bytes += buffer.size;
-    else report.values.push_back(culprit_of(graph, buffer));
+    if (buffer.kind == BufferKind::temporary)
+      report.temporary_bytes += buffer.size;
+    else
+      report.values.push_back(culprit_of(graph, buffer));
   }
-  for (const Buffer& buffer : program.buffers) {   // what always lives
+  for (const Buffer& buffer : program.buffers) {  // what always lives
     if (buffer.space != Space::arena && buffer.space != Space::host && buffer.size > 0)
       report.values.push_back(culprit_of(graph, buffer));
   }
-  std::stable_sort(report.values.begin(), report.values.end(), [](const Culprit& a, const Culprit& b) { return a.bytes > b.bytes; });
+  std::stable_sort(report.values.begin(), report.values.end(),
+                   [](const Culprit& a, const Culprit& b) { return a.bytes > b.bytes; });
   return report;
 }
 
@@ -127,8 +139,10 @@ std::variant<PlannedPoint, NoFit> choose(const Graph& graph, const WeightTable& 
                                          const Facts& facts, CostProvider& costs,
                                          const LowerOptions& options,
                                          const std::vector<Candidate>& frontier, Bytes budget) {
-  const auto plan = [&](const Candidate& candidate) { return plan_point(graph, weights, facts, costs, options, candidate); };
-  for (const Candidate& candidate : frontier) {   // the peak is a bound on the packed total
+  const auto plan = [&](const Candidate& candidate) {
+    return plan_point(graph, weights, facts, costs, options, candidate);
+  };
+  for (const Candidate& candidate : frontier) {  // the peak is a bound on the packed total
     if (candidate.peak > budget) continue;
     PlannedPoint point = plan(candidate);
     if (point.bytes.total() <= budget) return verified(graph, std::move(point));

@@ -22,7 +22,7 @@ struct Violation {
     wrong_value,     // a step, operand or result is not what the graph says
   };
   Kind kind = Kind::overlap;
-  std::string what;   // one sentence naming steps, values and byte ranges
+  std::string what;  // one sentence naming steps, values and byte ranges
 };
 
 // Empty: sound. `graph` gives operands their meaning (which value a slot

@@ -109,8 +109,8 @@ Meaning::Found Meaning::find_view(BufferId buffer, ValueId value, const TensorMe
     const Place* operand = locate(buffer, input);
     if (operand == nullptr) continue;
     const bool part = operand->part;
-    const ViewCheck check = check_view(graph_.node(v.producer), static_cast<std::size_t>(v.index),
-                                       operand->meta, meta);
+    const ViewCheck check =
+        check_view(graph_.node(v.producer), static_cast<std::size_t>(v.index), operand->meta, meta);
     if (exact && !part && check == ViewCheck::different) return Found::elsewhere;
     held_[static_cast<std::size_t>(buffer)][value] = {meta, part};
     return Found::yes;

@@ -49,7 +49,8 @@ std::string plan_to_json(const Plan& plan) {
                            {"values", write_values(plan.peak_values)},
                            {"temporary_bytes", plan.peak_temporary_bytes}}}};
   if (!plan.fits) object["culprits"] = write_values(plan.peak_values);
-  for (const PlanTiming& timing : plan.timings) object["timings_ms"][timing.stage] = write_ms(timing.ms);
+  for (const PlanTiming& timing : plan.timings)
+    object["timings_ms"][timing.stage] = write_ms(timing.ms);
   return object.dump(2, ' ', false, ordered_json::error_handler_t::replace);
 }
 

@@ -11,8 +11,8 @@ namespace {
 // new_zeros(x, size) looks at nothing of x but its type, which is known here.
 struct Factory {
   std::string_view op, plain;
-  int fill = -1;        // which argument is the number to fill with
-  int device = 0;       // which argument is the device
+  int fill = -1;   // which argument is the number to fill with
+  int device = 0;  // which argument is the device
 };
 
 constexpr std::array<Factory, 6> kFactories = {{
@@ -43,7 +43,8 @@ int free_factories(Graph& graph, const RewriteContext&) {
   for (Node& node : graph.nodes) {
     const auto* factory = std::find_if(kFactories.begin(), kFactories.end(),
                                        [&](const Factory& row) { return row.op == node.op; });
-    if (factory == kFactories.end() || node.outputs.size() != 1 || node.outputs[0] == kNone) continue;
+    if (factory == kFactories.end() || node.outputs.size() != 1 || node.outputs[0] == kNone)
+      continue;
     const Type& type = graph.value(node.outputs[0]).type;
     if (type.dynamic || !is_row_major(type) || !stays_on_device(node, *factory)) continue;
     // zeros(size, *, dtype, layout, device, pin_memory); full has the number behind the size.

@@ -18,10 +18,10 @@ constexpr std::array<std::string_view, 2> kAliases = {"aten::alias", "aten::deta
 
 // Views that change nothing if they leave the sizes as they are.
 constexpr std::array<std::string_view, 14> kResizingViews = {
-    "aten::view",        "aten::reshape",      "aten::_unsafe_view",       "aten::expand",
-    "aten::expand_as",   "aten::broadcast_to", "aten::flatten.using_ints", "aten::unflatten.int",
-    "aten::squeeze",     "aten::squeeze.dim",  "aten::squeeze.dims",       "aten::narrow",
-    "aten::reshape_as",  "aten::view_as"};
+    "aten::view",       "aten::reshape",      "aten::_unsafe_view",       "aten::expand",
+    "aten::expand_as",  "aten::broadcast_to", "aten::flatten.using_ints", "aten::unflatten.int",
+    "aten::squeeze",    "aten::squeeze.dim",  "aten::squeeze.dims",       "aten::narrow",
+    "aten::reshape_as", "aten::view_as"};
 
 constexpr std::array<std::string_view, 4> kDropouts = {
     "aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"};
@@ -42,8 +42,8 @@ bool is_default(const Node& node, std::size_t index, const T& value) {
 
 // Each element once, without gaps: then "preserve" keeps the strides.
 bool is_dense(const Type& type) {
-  if (type.strides.size() != type.sizes.size()) return true;   // row-major
-  std::vector<std::pair<std::int64_t, std::int64_t>> dims;     // stride, size
+  if (type.strides.size() != type.sizes.size()) return true;  // row-major
+  std::vector<std::pair<std::int64_t, std::int64_t>> dims;    // stride, size
   for (std::size_t i = 0; i < type.sizes.size(); ++i) {
     if (type.sizes[i] != 1) dims.emplace_back(type.strides[i], type.sizes[i]);
   }
@@ -108,7 +108,7 @@ bool may_return_a_view(const Node& node, const RewriteContext& context) {
     return true;
   }
   const Schema* schema = context.schemas == nullptr ? nullptr : context.schemas->find(node.op);
-  if (schema == nullptr) return true;   // who knows
+  if (schema == nullptr) return true;  // who knows
   return node.op == "aten::type_as" || node.op == "aten::broadcast_tensors" ||
          node.op.starts_with("aten::meshgrid") ||
          std::any_of(schema->returns.begin(), schema->returns.end(),
@@ -145,7 +145,7 @@ bool is_part_of_a_larger_result(const Graph& graph, ValueId id, const RewriteCon
     if (base == nullptr || base->id < 0 || !may_return_a_view(node, context)) return false;
     id = base->id;
   }
-  return false;   // inputs and weights stay anyway
+  return false;  // inputs and weights stay anyway
 }
 
 }  // namespace
@@ -166,10 +166,10 @@ int remove_identities(Graph& graph, const RewriteContext& context) {
     const ValueId result = node.outputs[0];
     const Type& from = graph.value(operand->id).type;
     const Type& to = graph.value(result).type;
-    const bool drop = is_identity_view(node, from, to) ||
-                      (is_pure && !escapes[static_cast<std::size_t>(result)] &&
-                       is_plain_copy(node, from, to) &&
-                       !is_part_of_a_larger_result(graph, operand->id, context));
+    const bool drop =
+        is_identity_view(node, from, to) ||
+        (is_pure && !escapes[static_cast<std::size_t>(result)] && is_plain_copy(node, from, to) &&
+         !is_part_of_a_larger_result(graph, operand->id, context));
     if (!drop) continue;
     replacement[static_cast<std::size_t>(result)] = operand->id;
     removed[i] = true;

@@ -9,7 +9,8 @@ const std::vector<Rewrite>& rewrite_table() {
   static const std::vector<Rewrite> table = {
       {"identities", "drop operators that return their operand: detach, no-op casts and views",
        remove_identities},
-      {"factories", "let zeros_like(x), new_full(x, ...) and their kin do without x", free_factories},
+      {"factories", "let zeros_like(x), new_full(x, ...) and their kin do without x",
+       free_factories},
       {"equal-weights", "store weights once that share a storage or hold equal bytes",
        share_equal_weights},
       {"dead-code", "drop what no output needs", remove_dead_code},

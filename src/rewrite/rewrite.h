@@ -17,15 +17,15 @@ namespace lowwater {
 struct RewriteContext {
   const WeightTable* weights = nullptr;
   const SchemaTable* schemas = nullptr;
-  const Archive* archive = nullptr;   // nullptr in tests: contents cannot be compared
+  const Archive* archive = nullptr;  // nullptr in tests: contents cannot be compared
 };
 
 // Returns how many nodes or values it changed.
 using RewriteFn = int (*)(Graph&, const RewriteContext&);
 
 struct Rewrite {
-  std::string_view name;      // "dead-code"
-  std::string_view summary;   // one line, for docs and --help
+  std::string_view name;     // "dead-code"
+  std::string_view summary;  // one line, for docs and --help
   RewriteFn run;
 };
 
@@ -44,8 +44,10 @@ std::vector<RewriteReport> run_rewrites(Graph& graph, const RewriteContext& cont
 
 // The passes.
 int remove_dead_code(Graph& graph, const RewriteContext& context);
-int remove_identities(Graph& graph, const RewriteContext& context);   // alias, detach, dropout(eval), no-op casts
-int free_factories(Graph& graph, const RewriteContext& context);      // zeros_like(x) -> zeros(sizes)
-int share_equal_weights(Graph& graph, const RewriteContext& context); // same record, or equal bytes
+int remove_identities(Graph& graph,
+                      const RewriteContext& context);  // alias, detach, dropout(eval), no-op casts
+int free_factories(Graph& graph, const RewriteContext& context);  // zeros_like(x) -> zeros(sizes)
+int share_equal_weights(Graph& graph,
+                        const RewriteContext& context);  // same record, or equal bytes
 
 }  // namespace lowwater

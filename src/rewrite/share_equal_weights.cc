@@ -77,8 +77,8 @@ std::vector<StorageIndex> equal_storages(const Graph& graph, const RewriteContex
 int share_equal_weights(Graph& graph, const RewriteContext& context) {
   if (context.weights == nullptr) return 0;
   const std::vector<StorageIndex> first_equal = equal_storages(graph, context);
-  using View = std::tuple<StorageIndex, DType, std::vector<std::int64_t>,
-                          std::vector<std::int64_t>, std::int64_t>;
+  using View = std::tuple<StorageIndex, DType, std::vector<std::int64_t>, std::vector<std::int64_t>,
+                          std::int64_t>;
   std::map<View, ValueId> seen;
   std::vector<ValueId> replacement = no_replacement(graph);
   std::vector<bool> merged(graph.values.size(), false);

@@ -14,8 +14,7 @@ namespace {
 
 TEST(ArchiveFacts, EveryArchiveHasFacts) {
   int archives = 0;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(LOWWATER_TEST_DATA "/archives")) {
+  for (const auto& entry : std::filesystem::directory_iterator(LOWWATER_TEST_DATA "/archives")) {
     if (entry.path().extension() != ".pt2") continue;
     SCOPED_TRACE(entry.path().filename());
     ++archives;
@@ -41,7 +40,8 @@ TEST(ArchiveFacts, EveryArchiveHasFacts) {
     const std::vector<LiveRange> ranges = live_ranges(graph, facts);
     for (std::size_t i = 0; i < ranges.size(); ++i) {
       const bool held = ranges[i].end == static_cast<NodeId>(graph.nodes.size());
-      if (held && facts.storages[i].owner == Storage::Owner::node) outputs += facts.storages[i].size;
+      if (held && facts.storages[i].owner == Storage::Owner::node)
+        outputs += facts.storages[i].size;
     }
     const Footprint footprint = eager_footprint(graph, facts);
     EXPECT_GT(outputs, 0);

@@ -17,7 +17,8 @@ std::string last_output(const std::string& text, std::size_t output = 0) {
   const Facts facts = collect_facts(graph, {}, provider);
   const StepOutput& result = facts.nodes.back()->outputs.at(output);
   if (result.home == OutputHome::fresh) return "fresh";
-  const TensorMeta& meta = facts.values[static_cast<std::size_t>(graph.nodes.back().outputs[output])].meta;
+  const TensorMeta& meta =
+      facts.values[static_cast<std::size_t>(graph.nodes.back().outputs[output])].meta;
   std::string line = "alias [";
   for (const std::int64_t stride : meta.strides) line += std::to_string(stride) + ",";
   return line + "]+" + std::to_string(meta.storage_offset);
@@ -114,9 +115,12 @@ TEST(Estimate, TimeFollowsBytesAndFlops) {
     EstimatingProvider provider(snapshot_schemas());
     return collect_facts(graph, {}, provider).nodes.back()->ms;
   };
-  const double relu = ms("graph(%x: f32[1000000]):\n %y: f32[1000000] = aten::relu(%x)\n return (%y)");
+  const double relu =
+      ms("graph(%x: f32[1000000]):\n %y: f32[1000000] = aten::relu(%x)\n return (%y)");
   EXPECT_DOUBLE_EQ(relu, 8e6 / 10e6);
-  EXPECT_EQ(ms("graph(%x: f32[1000000]):\n %y: f32[1000,1000] = aten::view(%x, [1000, 1000])\n return (%y)"), 0);
+  EXPECT_EQ(ms("graph(%x: f32[1000000]):\n %y: f32[1000,1000] = aten::view(%x, [1000, 1000])\n "
+               "return (%y)"),
+            0);
   const double conv = ms(R"(graph(%x: f32[1,16,10,10], %w: f32[32,16,3,3]):
     %y: f32[1,32,10,10] = aten::conv2d(%x, %w, None, [1,1], [1,1], [1,1], 1)
     return (%y))");

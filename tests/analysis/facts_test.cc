@@ -88,7 +88,7 @@ TEST(Facts, LiveRangesGoFromDefinitionToTheLastUseOfAnyView) {
   };
   expect("a", 0, 3);
   expect("d", 3, 5);
-  expect("x", -1, 5);   // a view of it is an output
+  expect("x", -1, 5);  // a view of it is an output
   expect("w", -1, 0);
 }
 
@@ -254,7 +254,7 @@ graph(%x: f32[4]):
   OneRecord provider({{{true, 0, 64}, {true, 1, 48}, {false, 0, 0}, {true, 2, 8}},
                       {fresh(1, {4}), fresh(2, {2}), second, {OutputHome::absent, 0, {}}}});
   const Facts facts = collect_facts(graph, {}, provider);
-  ASSERT_EQ(facts.storages.size(), 3U);   // x, allocation 1, the dropped allocation 2
+  ASSERT_EQ(facts.storages.size(), 3U);  // x, allocation 1, the dropped allocation 2
   EXPECT_EQ(facts.storages[1].values, (std::vector<ValueId>{1, 2}));
   EXPECT_EQ(facts.storages[1].size, 48);
   EXPECT_EQ(facts.values[2].meta.storage_offset, 4);

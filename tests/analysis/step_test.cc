@@ -15,7 +15,7 @@ TensorMeta meta(std::vector<std::int64_t> sizes, std::vector<std::int64_t> strid
 TEST(TensorMeta, ExtentReachesFromTheFirstToTheLastElement) {
   EXPECT_EQ(meta({2, 3}, {3, 1}).extent_bytes(), 24);
   EXPECT_EQ(meta({2, 3}, {10, 1}).extent_bytes(), 4 * (10 + 2 + 1));
-  EXPECT_EQ(meta({5, 3}, {0, 1}).extent_bytes(), 12);   // expanded
+  EXPECT_EQ(meta({5, 3}, {0, 1}).extent_bytes(), 12);  // expanded
   EXPECT_EQ(meta({}, {}).extent_bytes(), 4);
   EXPECT_EQ(meta({4, 0}, {1, 1}).extent_bytes(), 0);
 }
@@ -38,16 +38,43 @@ StepSpec spec_with(Arg arg) {
 
 // Every one is another question, although several look alike.
 TEST(StepKey, TellsArgumentsApart) {
-  const std::vector<Arg> args = {
-      std::monostate{}, Ref{0}, RefList{{Ref{0}}}, RefList{}, MixedInts{{1}, {Ref{}}},
-      WrappedNumber{std::int64_t{1}}, WrappedNumber{1.0}, WrappedNumber{true}, true, false,
-      std::int64_t{1}, std::int64_t{-1}, 1.0, -0.0, 0.0, 0.1, std::nextafter(0.1, 1.0),
-      std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-      std::complex<double>(1, 0), std::complex<double>(0, 1), std::string("1"), std::string(""),
-      std::string("a,b"), DType::f32, DType::f64, MemoryFormat::contiguous,
-      MemoryFormat::channels_last, Layout::strided, DeviceArg::plan_device, DeviceArg::host,
-      std::vector<bool>{true}, std::vector<std::int64_t>{1}, std::vector<std::int64_t>{},
-      std::vector<std::int64_t>{1, 1}, std::vector<std::int64_t>{11}, std::vector<double>{1}};
+  const std::vector<Arg> args = {std::monostate{},
+                                 Ref{0},
+                                 RefList{{Ref{0}}},
+                                 RefList{},
+                                 MixedInts{{1}, {Ref{}}},
+                                 WrappedNumber{std::int64_t{1}},
+                                 WrappedNumber{1.0},
+                                 WrappedNumber{true},
+                                 true,
+                                 false,
+                                 std::int64_t{1},
+                                 std::int64_t{-1},
+                                 1.0,
+                                 -0.0,
+                                 0.0,
+                                 0.1,
+                                 std::nextafter(0.1, 1.0),
+                                 std::numeric_limits<double>::infinity(),
+                                 -std::numeric_limits<double>::infinity(),
+                                 std::complex<double>(1, 0),
+                                 std::complex<double>(0, 1),
+                                 std::string("1"),
+                                 std::string(""),
+                                 std::string("a,b"),
+                                 DType::f32,
+                                 DType::f64,
+                                 MemoryFormat::contiguous,
+                                 MemoryFormat::channels_last,
+                                 Layout::strided,
+                                 DeviceArg::plan_device,
+                                 DeviceArg::host,
+                                 std::vector<bool>{true},
+                                 std::vector<std::int64_t>{1},
+                                 std::vector<std::int64_t>{},
+                                 std::vector<std::int64_t>{1, 1},
+                                 std::vector<std::int64_t>{11},
+                                 std::vector<double>{1}};
   std::set<std::string> keys;
   for (const Arg& arg : args) keys.insert(spec_with(arg).key());
   EXPECT_EQ(keys.size(), args.size());
@@ -78,13 +105,13 @@ TEST(StepRecord, PeakAndTemporaries) {
   // out 100; workspace 50 and 30 together, then 60: the peak is 180.
   record.events = {{true, 0, 100}, {true, 1, 50}, {true, 2, 30}, {false, 1, 0},
                    {false, 2, 0},  {true, 3, 60}, {false, 3, 0}};
-  record.outputs = {{OutputHome::fresh, 0, {}}, {OutputHome::fresh, 0, {}},
-                    {OutputHome::alias, 0, {}}};
+  record.outputs = {
+      {OutputHome::fresh, 0, {}}, {OutputHome::fresh, 0, {}}, {OutputHome::alias, 0, {}}};
   EXPECT_EQ(record.peak_bytes(), 180);
   EXPECT_EQ(record.temporary_bytes(), 80);
   // The output made of a temporary that lives at the peak is no temporary.
   record.outputs = {{OutputHome::fresh, 1, {}}};
-  EXPECT_EQ(record.temporary_bytes(), 180);   // freed again: it is not kept
+  EXPECT_EQ(record.temporary_bytes(), 180);  // freed again: it is not kept
   EXPECT_EQ(StepRecord{}.peak_bytes(), 0);
 }
 

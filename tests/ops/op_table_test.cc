@@ -18,7 +18,8 @@ TEST(OpTable, EveryRowIsAnOperatorAndStandsOnce) {
   std::set<std::string_view> seen;
   for (const OpRow& row : op_table()) {
     EXPECT_TRUE(seen.insert(row.op).second) << row.op << " stands twice";
-    EXPECT_NE(snapshot_schemas().find(std::string(row.op)), nullptr) << row.op << " is not an operator";
+    EXPECT_NE(snapshot_schemas().find(std::string(row.op)), nullptr)
+        << row.op << " is not an operator";
     EXPECT_EQ(find_op(row.op), &row);
   }
   EXPECT_EQ(find_op("aten::no_such_operator"), nullptr);
@@ -52,12 +53,18 @@ TEST(OpTable, WhatReadsNeighboursNeverShares) {
 
 const char* cost_name(CostClass cost) {
   switch (cost) {
-    case CostClass::free: return "free";
-    case CostClass::pointwise: return "pointwise";
-    case CostClass::reduction: return "reduction";
-    case CostClass::window: return "window";
-    case CostClass::matmul: return "matmul";
-    case CostClass::unknown: break;
+    case CostClass::free:
+      return "free";
+    case CostClass::pointwise:
+      return "pointwise";
+    case CostClass::reduction:
+      return "reduction";
+    case CostClass::window:
+      return "window";
+    case CostClass::matmul:
+      return "matmul";
+    case CostClass::unknown:
+      break;
   }
   return "unknown";
 }
@@ -68,7 +75,8 @@ std::string operator_document() {
       "Generated from `src/ops/op_table.cc`; `LOWWATER_UPDATE_DOCS=1 test_ops` writes it anew.\n"
       "An operator that is not listed runs whole and aliases what its schema allows.\n\n"
       "*cost*: what one element of the output costs, roughly. *in place of*: the arguments whose\n"
-      "address the output may take. *cut*: whether the operator can run on a part of its output.\n\n"
+      "address the output may take. *cut*: whether the operator can run on a part of its "
+      "output.\n\n"
       "| operator | family | cost | in place of | cut |\n"
       "| --- | --- | --- | --- | --- |\n";
   for (const OpRow& row : op_table()) {

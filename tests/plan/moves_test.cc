@@ -19,9 +19,13 @@ struct Bench {
   std::vector<bool> random, constant;
 
   explicit Bench(const char* text, const std::string& rules = {})
-      : graph(parse_graph(text)), weights(weights_of(graph)), costs(rules),
-        facts(collect_facts(graph, weights, costs)), model(graph, weights, facts, costs, options),
-        random(graph.nodes.size(), false), constant(graph.nodes.size(), false) {}
+      : graph(parse_graph(text)),
+        weights(weights_of(graph)),
+        costs(rules),
+        facts(collect_facts(graph, weights, costs)),
+        model(graph, weights, facts, costs, options),
+        random(graph.nodes.size(), false),
+        constant(graph.nodes.size(), false) {}
 
   Candidate start(Bytes target) {
     const Schedule schedule = whole_schedule(graph, constant);
@@ -43,7 +47,8 @@ struct Bench {
   Bytes best(const std::vector<Schedule>& proposals) {
     Bytes least = INT64_MAX;
     for (const Schedule& schedule : proposals) {
-      EXPECT_EQ(check_schedule(graph, schedule, random), std::vector<std::string>{}) << print_schedule(graph, schedule);
+      EXPECT_EQ(check_schedule(graph, schedule, random), std::vector<std::string>{})
+          << print_schedule(graph, schedule);
       least = std::min(least, model.run(schedule).total());
     }
     return least;
@@ -69,14 +74,16 @@ graph(%x: f32[16]):
 TEST(Reorder, ReducesEachValueBeforeTheNextIsMade) {
   Bench bench(kLateSums);
   const Candidate from = bench.start(4096);
-  EXPECT_EQ(from.peak, 3 * 4096 + 64 + 64 + 64);       // a, b, c, p; x; s
-  EXPECT_EQ(bench.best(propose_reorder(bench.context(), from)), 4096 + 3 * 64 + 64 + 64);   // c, p, q, r; x; s
+  EXPECT_EQ(from.peak, 3 * 4096 + 64 + 64 + 64);  // a, b, c, p; x; s
+  EXPECT_EQ(bench.best(propose_reorder(bench.context(), from)),
+            4096 + 3 * 64 + 64 + 64);  // c, p, q, r; x; s
 }
 
 TEST(Reorder, RandomNodesKeepTheirOrder) {
   Bench bench(kLateSums);
   bench.random[0] = bench.random[1] = bench.random[2] = true;
-  EXPECT_EQ(bench.best(propose_reorder(bench.context(), bench.start(4096))), 4096 + 3 * 64 + 64 + 64);
+  EXPECT_EQ(bench.best(propose_reorder(bench.context(), bench.start(4096))),
+            4096 + 3 * 64 + 64 + 64);
   Bench tied(R"(
 graph(%x: f32[16]):
   %a: f32[1024] = aten::randn_like(%x)
@@ -124,7 +131,7 @@ graph(%x: f32[16]):
 TEST(Recompute, CheapValueIsMadeAgainAfterThePeak) {
   Bench bench(kSkip, "ms aten::relu 0.1");
   const Candidate from = bench.start(8192 + 64 + 64 + 64);
-  EXPECT_EQ(from.peak, 4096 + 64 + 8192 + 64 + 64);   // a, b or d, c; x; e
+  EXPECT_EQ(from.peak, 4096 + 64 + 8192 + 64 + 64);  // a, b or d, c; x; e
   EXPECT_EQ(bench.best(propose_recompute(bench.context(), from)), 8192 + 64 + 64 + 64);
 }
 
@@ -149,7 +156,8 @@ graph(%x: f32[16]):
   %d: f32[16] = aten::mean.dim(%c, [0], False, None)
   %e: f32[16] = aten::linear(%d, %v, None)
   return (%e)
-)", "view aten::view");
+)",
+              "view aten::view");
   const Candidate from = bench.start(8192 + 64 + 64 + 64);
   EXPECT_EQ(bench.best(propose_recompute(bench.context(), from)), 8192 + 64 + 64 + 64);
 }
@@ -165,7 +173,7 @@ graph(%x: f32[16], %w: weight 0 f32[16]):
 )");
   bench.constant[0] = true;
   const Candidate from = bench.start(8192);
-  EXPECT_EQ(from.peak, 4096 + 8192 + 64 + 64 + 64 + 64);   // k; c, d; x, w; e
+  EXPECT_EQ(from.peak, 4096 + 8192 + 64 + 64 + 64 + 64);  // k; c, d; x, w; e
   EXPECT_EQ(bench.best(propose_recompute(bench.context(), from)), 8192 + 64 + 64 + 64 + 64);
 }
 

@@ -51,7 +51,8 @@ std::vector<PackItem> full_trace(std::uint64_t& state, Bytes height, std::int64_
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(i));
     }
     while (load < height) {
-      live.push_back({t, 0, std::min<Bytes>(1 + static_cast<Bytes>(next(state) % 3), height - load)});
+      live.push_back(
+          {t, 0, std::min<Bytes>(1 + static_cast<Bytes>(next(state) % 3), height - load)});
       load += live.back().size;
     }
   }
@@ -73,9 +74,41 @@ TEST(Packing, EqualsBruteForceOnTinyInstances) {
 // Rare: the live bytes never exceed 5 (6), and yet nothing packs into that.
 TEST(Packing, OptimumAboveTheBoundIsProven) {
   const std::vector<std::vector<PackItem>> instances = {
-      {{0, 1, 2}, {0, 2, 2}, {1, 3, 1}, {2, 3, 1}, {0, 4, 1}, {3, 4, 2}, {1, 5, 1}, {4, 5, 3}, {2, 6, 1}, {5, 6, 3}, {5, 6, 1}},
-      {{0, 1, 2}, {0, 1, 1}, {0, 4, 2}, {1, 5, 2}, {4, 6, 1}, {5, 6, 1}, {4, 7, 1}, {5, 7, 1}, {1, 8, 1}, {6, 8, 2}, {7, 8, 2}},
-      {{0, 1, 2}, {1, 2, 1}, {0, 4, 2}, {0, 5, 2}, {2, 5, 1}, {4, 6, 1}, {5, 6, 2}, {5, 6, 1}, {1, 7, 1}, {4, 7, 1}, {6, 8, 2}, {6, 8, 2}, {7, 8, 2}},
+      {{0, 1, 2},
+       {0, 2, 2},
+       {1, 3, 1},
+       {2, 3, 1},
+       {0, 4, 1},
+       {3, 4, 2},
+       {1, 5, 1},
+       {4, 5, 3},
+       {2, 6, 1},
+       {5, 6, 3},
+       {5, 6, 1}},
+      {{0, 1, 2},
+       {0, 1, 1},
+       {0, 4, 2},
+       {1, 5, 2},
+       {4, 6, 1},
+       {5, 6, 1},
+       {4, 7, 1},
+       {5, 7, 1},
+       {1, 8, 1},
+       {6, 8, 2},
+       {7, 8, 2}},
+      {{0, 1, 2},
+       {1, 2, 1},
+       {0, 4, 2},
+       {0, 5, 2},
+       {2, 5, 1},
+       {4, 6, 1},
+       {5, 6, 2},
+       {5, 6, 1},
+       {1, 7, 1},
+       {4, 7, 1},
+       {6, 8, 2},
+       {6, 8, 2},
+       {7, 8, 2}},
   };
   for (const auto& items : instances) {
     const Packing packing = pack(items, {.time_limit_ms = 10000});
@@ -98,7 +131,7 @@ TEST(Packing, NothingToPlace) {
   const Packing none = pack({});
   EXPECT_EQ(none.height, 0);
   EXPECT_TRUE(none.optimal);
-  const std::vector<PackItem> empty = {{0, 4, 0}, {3, 3, 100}};   // no bytes, no time
+  const std::vector<PackItem> empty = {{0, 4, 0}, {3, 3, 100}};  // no bytes, no time
   EXPECT_EQ(pack(empty).height, 0);
   EXPECT_EQ(lower_bound(empty), 0);
 }
@@ -122,15 +155,18 @@ TEST(Packing, StopsWhenGoodEnough) {
 TEST(Packing, DissectionsHaveTheirOptimum) {
   const PackInstance instance = dissection(10, 100, kMiB, 400);
   EXPECT_EQ(lower_bound(instance.items), instance.optimum);
-  EXPECT_GE(static_cast<double>(greedy_by_size(instance.items)), 1.25 * static_cast<double>(instance.optimum));
+  EXPECT_GE(static_cast<double>(greedy_by_size(instance.items)),
+            1.25 * static_cast<double>(instance.optimum));
   EXPECT_EQ(pack(instance.items, {.time_limit_ms = 60000}).height, instance.optimum);
 }
 
 TEST(PackCsv, ColumnsInAnyOrder) {
   const std::vector<PackItem> expected = {{0, 3, 4}, {3, 9, 8}};
   EXPECT_EQ(read_pack_csv("id,lower,upper,size\nb1,0,3,4\nb2,3,9,8\n"), expected);
-  EXPECT_EQ(read_pack_csv("size, upper ,id,alignment,lower\r\n4,3,b1,64,0\r\n\r\n8,9,b2,64,3"), expected);
-  EXPECT_EQ(read_pack_csv("id,start,end,size\nb1,0,2,4\nb2,3,8,8\n"), expected) << "`end` is inclusive";
+  EXPECT_EQ(read_pack_csv("size, upper ,id,alignment,lower\r\n4,3,b1,64,0\r\n\r\n8,9,b2,64,3"),
+            expected);
+  EXPECT_EQ(read_pack_csv("id,start,end,size\nb1,0,2,4\nb2,3,8,8\n"), expected)
+      << "`end` is inclusive";
 }
 
 std::string csv_error(const char* text) {
@@ -150,7 +186,8 @@ TEST(PackCsv, MistakesNameTheLine) {
   EXPECT_EQ(csv_error("lower,upper,size\n0,3\n"), "line 2: too few columns");
   EXPECT_EQ(csv_error("lower,upper,size\n4,3,1\n"), "line 2: the buffer ends before it begins");
   EXPECT_EQ(csv_error("lower,upper,size\n0,3,-1\n"), "line 2: the size is negative");
-  EXPECT_EQ(csv_error("lower,upper,size\n0,99999999999999999999,1\n"), "line 2: '99999999999999999999' is not a whole number");
+  EXPECT_EQ(csv_error("lower,upper,size\n0,99999999999999999999,1\n"),
+            "line 2: '99999999999999999999' is not a whole number");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ struct Tensor {
   int storage = 0;
   DType dtype = DType::f32;
   Ints sizes;
-  Ints address;   // in bytes, by row-major index
+  Ints address;  // in bytes, by row-major index
 
   [[nodiscard]] std::int64_t rank() const { return static_cast<std::int64_t>(sizes.size()); }
 };
@@ -80,8 +80,8 @@ class Model {
  public:
   Graph graph;
   WeightTable weights;
-  std::vector<Tensor> tensors;          // by ValueId
-  std::map<int, Bytes> storage_bytes;   // of storages that nodes own
+  std::vector<Tensor> tensors;         // by ValueId
+  std::map<int, Bytes> storage_bytes;  // of storages that nodes own
   std::map<int, NodeId> owner;
 
   Model() {
@@ -118,7 +118,8 @@ class Model {
     value.name = "v" + std::to_string(tensors.size());
     value.kind = kind;
     value.index = index;
-    value.type = {.dtype = tensor.dtype, .sizes = tensor.sizes, .strides = strides_of(tensor).value()};
+    value.type = {
+        .dtype = tensor.dtype, .sizes = tensor.sizes, .strides = strides_of(tensor).value()};
     tensors.push_back(std::move(tensor));
     return graph.add_value(std::move(value));
   }
@@ -164,7 +165,8 @@ class Model {
     node.op = op;
     node.args = std::move(args);
     for (std::size_t i = 0; i < outputs.size(); ++i) {
-      node.outputs.push_back(add(std::move(outputs[i]), ValueKind::node, static_cast<std::int32_t>(i)));
+      node.outputs.push_back(
+          add(std::move(outputs[i]), ValueKind::node, static_cast<std::int32_t>(i)));
     }
     graph.add_node(std::move(node));
   }
@@ -175,7 +177,8 @@ class Model {
     Tensor result{from.storage, from.dtype, std::move(sizes), {}};
     for_each_index(result.sizes, [&](const Ints& index) {
       const Ints origin = source(index);
-      result.address.push_back(from.address[static_cast<std::size_t>(position(origin, from.sizes))]);
+      result.address.push_back(
+          from.address[static_cast<std::size_t>(position(origin, from.sizes))]);
     });
     return result;
   }
@@ -336,11 +339,12 @@ RC_GTEST_PROP(FactsProperty, ViewsAreWhereTheyShouldBe, ()) {
   const Model model;
   RC_ASSERT(lint(model.graph).empty());
   const Facts facts = facts_of(model);
-  std::map<int, StorageId> known;   // the model's storage -> ours, one to one
+  std::map<int, StorageId> known;  // the model's storage -> ours, one to one
   for (std::size_t i = 0; i < model.tensors.size(); ++i) {
     const ValueFact& fact = facts.values[i];
     RC_ASSERT(addresses(fact.meta) == model.tensors[i].address);
-    RC_ASSERT(known.try_emplace(model.tensors[i].storage, fact.storage).first->second == fact.storage);
+    RC_ASSERT(known.try_emplace(model.tensors[i].storage, fact.storage).first->second ==
+              fact.storage);
     const auto& group = facts.storages[static_cast<std::size_t>(fact.storage)].values;
     RC_ASSERT(std::count(group.begin(), group.end(), static_cast<ValueId>(i)) == 1);
   }
@@ -357,7 +361,7 @@ RC_GTEST_PROP(FactsProperty, SpecsDescribeTheSameMemoryFromItsStart, ()) {
     const StepSpec& spec = facts.specs[n];
     const auto operands = tensor_operands(model.graph, model.graph.nodes[n], facts.values);
     RC_ASSERT(operands.size() == spec.tensors.size());
-    std::map<std::int32_t, std::int64_t> moved;    // per group: how far, and to where
+    std::map<std::int32_t, std::int64_t> moved;  // per group: how far, and to where
     std::map<std::int32_t, std::int64_t> lowest, highest;
     for (std::size_t i = 0; i < operands.size(); ++i) {
       const Tensor& tensor = model.tensors[static_cast<std::size_t>(operands[i])];
@@ -385,14 +389,14 @@ RC_GTEST_PROP(FactsProperty, LifetimesMatchReferenceCounts, ()) {
   const Model model;
   const Facts facts = facts_of(model);
   const auto count = static_cast<NodeId>(model.graph.nodes.size());
-  std::vector<int> uses(model.tensors.size(), 0);   // reads still to come, the caller's included
+  std::vector<int> uses(model.tensors.size(), 0);  // reads still to come, the caller's included
   for (const auto& node : model.graph.nodes) {
     for (const ValueId id : node_inputs(node)) ++uses[static_cast<std::size_t>(id)];
   }
   for (const Output& output : model.graph.outputs) {
     ++uses[static_cast<std::size_t>(std::get<Ref>(output.value).id)];
   }
-  std::map<int, int> references;   // per storage: values that exist
+  std::map<int, int> references;  // per storage: values that exist
   std::map<int, NodeId> freed;
   const auto release = [&](ValueId id, NodeId now) {
     const int storage = model.tensors[static_cast<std::size_t>(id)].storage;
@@ -405,7 +409,8 @@ RC_GTEST_PROP(FactsProperty, LifetimesMatchReferenceCounts, ()) {
   Bytes live = 0;
   for (NodeId now = 0; now < count; ++now) {
     const Node& node = model.graph.node(now);
-    for (const ValueId id : node.outputs) ++references[model.tensors[static_cast<std::size_t>(id)].storage];
+    for (const ValueId id : node.outputs)
+      ++references[model.tensors[static_cast<std::size_t>(id)].storage];
     for (const auto& [storage, owner] : model.owner) {
       if (owner == now) live += model.storage_bytes.at(storage);
     }
@@ -418,7 +423,8 @@ RC_GTEST_PROP(FactsProperty, LifetimesMatchReferenceCounts, ()) {
       if (uses[static_cast<std::size_t>(id)] == 0) release(id, now);
     }
     for (const auto& [storage, when] : freed) {
-      if (!before.contains(storage) && model.owner.contains(storage)) live -= model.storage_bytes.at(storage);
+      if (!before.contains(storage) && model.owner.contains(storage))
+        live -= model.storage_bytes.at(storage);
     }
   }
   const std::vector<LiveRange> ranges = live_ranges(model.graph, facts);

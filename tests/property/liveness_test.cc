@@ -41,7 +41,8 @@ RC_GTEST_PROP(LivenessProperty, AgreesWithLowering, ()) {
   const Bytes bound = liveness_bound(program);
   plan_addresses(program);
   const ScopeBytes bytes = scope_bytes(program, s.weights);
-  const Liveness live = LivenessModel(s.graph, s.weights, s.facts, s.costs, s.options).run(schedule);
+  const Liveness live =
+      LivenessModel(s.graph, s.weights, s.facts, s.costs, s.options).run(schedule);
   RC_LOG() << print_program(program);
   RC_ASSERT(live.arena == bound);
   RC_ASSERT(live.constants == bytes.constants);
@@ -60,8 +61,10 @@ RC_GTEST_PROP(SearchProperty, FrontierIsSoundAndSorted, ()) {
   Setting s(pick);
   SearchOptions options;
   options.random.assign(s.graph.nodes.size(), false);
-  for (std::size_t i = 0; i < options.random.size(); ++i) options.random[i] = !s.constant[i] && pick(8) == 0;
-  const auto frontier = search(s.graph, s.weights, s.facts, s.constant, s.costs, s.options, options);
+  for (std::size_t i = 0; i < options.random.size(); ++i)
+    options.random[i] = !s.constant[i] && pick(8) == 0;
+  const auto frontier =
+      search(s.graph, s.weights, s.facts, s.constant, s.costs, s.options, options);
   RC_LOG() << print_graph(s.graph);
   RC_ASSERT(!frontier.empty());
   for (std::size_t i = 0; i < frontier.size(); ++i) {
@@ -75,7 +78,8 @@ RC_GTEST_PROP(SearchProperty, FrontierIsSoundAndSorted, ()) {
   }
   const auto again = search(s.graph, s.weights, s.facts, s.constant, s.costs, s.options, options);
   RC_ASSERT(again.size() == frontier.size());
-  for (std::size_t i = 0; i < again.size(); ++i) RC_ASSERT(again[i].schedule == frontier[i].schedule);
+  for (std::size_t i = 0; i < again.size(); ++i)
+    RC_ASSERT(again[i].schedule == frontier[i].schedule);
 }
 
 // The number in a refusal is what fits; one byte less is refused with the same number.
@@ -83,7 +87,9 @@ RC_GTEST_PROP(SearchProperty, RefusalNamesTheSmallestBudget, ()) {
   const Pick pick = drawing();
   Setting s(pick);
   const auto frontier = search(s.graph, s.weights, s.facts, s.constant, s.costs, s.options);
-  const auto at = [&](Bytes budget) { return choose(s.graph, s.weights, s.facts, s.costs, s.options, frontier, budget); };
+  const auto at = [&](Bytes budget) {
+    return choose(s.graph, s.weights, s.facts, s.costs, s.options, frontier, budget);
+  };
   RC_LOG() << print_graph(s.graph);
   const auto refused = at(1);
   RC_ASSERT(std::holds_alternative<NoFit>(refused));

@@ -26,8 +26,10 @@ std::vector<PackItem> draw_items(int most, int ticks, int bytes) {
 bool no_overlap(const std::vector<PackItem>& items, const std::vector<Bytes>& offsets) {
   for (std::size_t i = 0; i < items.size(); ++i) {
     for (std::size_t j = i + 1; j < items.size(); ++j) {
-      const bool in_time = std::max(items[i].begin, items[j].begin) < std::min(items[i].end, items[j].end);
-      const bool in_space = std::max(offsets[i], offsets[j]) < std::min(offsets[i] + items[i].size, offsets[j] + items[j].size);
+      const bool in_time =
+          std::max(items[i].begin, items[j].begin) < std::min(items[i].end, items[j].end);
+      const bool in_space = std::max(offsets[i], offsets[j]) <
+                            std::min(offsets[i] + items[i].size, offsets[j] + items[j].size);
       if (in_time && in_space) return false;
     }
   }
@@ -74,7 +76,8 @@ RC_GTEST_PROP(PackingProperty, EveryGreedyIsSound, ()) {
   for (const PackPart& part : split_into_parts(items, 1)) {
     std::vector<PackItem> own;
     for (const std::int32_t id : part.ids) own.push_back(items[static_cast<std::size_t>(id)]);
-    for (const OrderKey key : {OrderKey::size, OrderKey::area, OrderKey::duration, OrderKey::begin, OrderKey::weighted, OrderKey::crowd, OrderKey::pressure}) {
+    for (const OrderKey key : {OrderKey::size, OrderKey::area, OrderKey::duration, OrderKey::begin,
+                               OrderKey::weighted, OrderKey::crowd, OrderKey::pressure}) {
       const auto order = order_by(part, key);
       RC_ASSERT(no_overlap(own, place_in_order(part, order, FitRule::first).offsets));
       RC_ASSERT(no_overlap(own, place_in_order(part, order, FitRule::best).offsets));
@@ -91,14 +94,16 @@ RC_GTEST_PROP(PackingProperty, SwitchesDoNotChangeAnswers, ()) {
     const auto order = order_by(part, OrderKey::area);
     const auto smallest = [&](const ExactSwitches& switches) {
       for (Bytes target = part.bound;; ++target) {
-        const ExactResult result = search_height(part, target, order, INT64_MAX, deadline, switches);
+        const ExactResult result =
+            search_height(part, target, order, INT64_MAX, deadline, switches);
         if (result.end == SearchEnd::found) return result.placement.height;
       }
     };
     const Bytes expected = smallest({});
     ExactSwitches without;
-    for (bool ExactSwitches::*one : {&ExactSwitches::canonical, &ExactSwitches::dominance, &ExactSwitches::inference,
-                                     &ExactSwitches::hatless, &ExactSwitches::decompose}) {
+    for (bool ExactSwitches::*one :
+         {&ExactSwitches::canonical, &ExactSwitches::dominance, &ExactSwitches::inference,
+          &ExactSwitches::hatless, &ExactSwitches::decompose}) {
       ExactSwitches switches;
       switches.*one = false;
       RC_ASSERT(smallest(switches) == expected);

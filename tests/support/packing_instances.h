@@ -13,7 +13,7 @@ namespace lowwater {
 struct PackInstance {
   std::string name;
   std::vector<PackItem> items;
-  Bytes optimum = 0;   // a packing of this height exists by construction
+  Bytes optimum = 0;  // a packing of this height exists by construction
 };
 
 namespace packing_instances_detail {
@@ -28,7 +28,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
   }
-  std::int64_t between(std::int64_t low, std::int64_t high) {   // both included
+  std::int64_t between(std::int64_t low, std::int64_t high) {  // both included
     return low + static_cast<std::int64_t>(next() % static_cast<std::uint64_t>(high - low + 1));
   }
   double unit() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
@@ -40,7 +40,9 @@ class Random {
 struct Rect {
   std::int64_t begin = 0, end = 0;
   Bytes low = 0, high = 0;
-  [[nodiscard]] double area() const { return static_cast<double>(end - begin) * static_cast<double>(high - low); }
+  [[nodiscard]] double area() const {
+    return static_cast<double>(end - begin) * static_cast<double>(high - low);
+  }
 };
 
 // Cuts `rect` in two; false if it is too small.
@@ -50,8 +52,10 @@ inline bool cut(Random& random, Rect& rect, Rect& other) {
   if (length < 4) return false;
   const std::int64_t at = random.between(length / 8 + 1, length - length / 8 - 1);
   other = rect;
-  if (across_time) rect.end = other.begin = rect.begin + at;
-  else rect.high = other.low = rect.low + at;
+  if (across_time)
+    rect.end = other.begin = rect.begin + at;
+  else
+    rect.high = other.low = rect.low + at;
   return true;
 }
 
@@ -61,7 +65,8 @@ inline std::vector<Rect> dissect(Random& random, int pieces, Bytes height, std::
     // The largest of three random pieces: areas end up over several decades.
     std::size_t pick = 0;
     for (int k = 0; k < 3; ++k) {
-      const auto other = static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(rects.size()) - 1));
+      const auto other =
+          static_cast<std::size_t>(random.between(0, static_cast<std::int64_t>(rects.size()) - 1));
       if (k == 0 || rects[other].area() > rects[pick].area()) pick = other;
     }
     Rect second;
@@ -87,12 +92,15 @@ inline void shuffle(Random& random, std::vector<PackItem>& items) {
 //   +------+    |    |
 //   |      |    |    |
 //   +------+----+----+
-inline PackInstance dissection(std::uint64_t seed, int pieces, Bytes height, std::int64_t ticks, double dropped = 0) {
+inline PackInstance dissection(std::uint64_t seed, int pieces, Bytes height, std::int64_t ticks,
+                               double dropped = 0) {
   using namespace packing_instances_detail;
   Random random(seed);
-  PackInstance instance{"dissection-" + std::to_string(pieces) + "-" + std::to_string(seed), {}, height};
+  PackInstance instance{
+      "dissection-" + std::to_string(pieces) + "-" + std::to_string(seed), {}, height};
   for (const Rect& rect : dissect(random, pieces, height, ticks))
-    if (random.unit() >= dropped) instance.items.push_back({rect.begin, rect.end, rect.high - rect.low});
+    if (random.unit() >= dropped)
+      instance.items.push_back({rect.begin, rect.end, rect.high - rect.low});
   shuffle(random, instance.items);
   return instance;
 }
@@ -104,7 +112,8 @@ inline PackInstance crowded(std::uint64_t seed, int buffers, Bytes height, std::
   // what is placed is remembered as a skyline, so the filled height is known.
   using namespace packing_instances_detail;
   Random random(seed);
-  PackInstance instance{"crowded-" + std::to_string(buffers) + "-" + std::to_string(seed), {}, height};
+  PackInstance instance{
+      "crowded-" + std::to_string(buffers) + "-" + std::to_string(seed), {}, height};
   const std::int64_t columns = std::max<std::int64_t>(8, buffers / 4);
   std::vector<Bytes> skyline(static_cast<std::size_t>(columns), 0);
   while (static_cast<int>(instance.items.size()) < buffers) {
@@ -117,7 +126,9 @@ inline PackInstance crowded(std::uint64_t seed, int buffers, Bytes height, std::
     std::int64_t width = 1;
     while (width < widest && random.unit() < 0.7) width = std::min(widest, width * 2);
     const Bytes left = height - *lowest;
-    Bytes size = std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(height) * 0.4 * random.unit() * random.unit() * random.unit()));
+    Bytes size =
+        std::max<Bytes>(1, static_cast<Bytes>(static_cast<double>(height) * 0.4 * random.unit() *
+                                              random.unit() * random.unit()));
     if (left - size < height / 50) size = left;
     const std::int64_t column = lowest - skyline.begin();
     const std::int64_t scale = ticks / columns;
@@ -131,8 +142,9 @@ inline PackInstance crowded(std::uint64_t seed, int buffers, Bytes height, std::
 // Height of greedy-by-size, first fit: what an instance is judged hard by.
 inline Bytes greedy_by_size(const std::vector<PackItem>& items) {
   std::vector<PackItem> order = items;
-  std::stable_sort(order.begin(), order.end(), [](const PackItem& a, const PackItem& b) { return a.size > b.size; });
-  std::vector<std::pair<Bytes, PackItem>> placed;   // (offset, item), ascending by offset
+  std::stable_sort(order.begin(), order.end(),
+                   [](const PackItem& a, const PackItem& b) { return a.size > b.size; });
+  std::vector<std::pair<Bytes, PackItem>> placed;  // (offset, item), ascending by offset
   Bytes height = 0;
   for (const PackItem& item : order) {
     Bytes offset = 0;

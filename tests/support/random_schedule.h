@@ -28,7 +28,10 @@ inline const char* kRandomGraphRules =
     "ms aten::neg 0.01\n";
 
 inline Graph random_graph(const Pick& pick) {
-  struct Named { std::string name; int size; };
+  struct Named {
+    std::string name;
+    int size;
+  };
   std::vector<Named> values = {{"x", 16}, {"y", 32}, {"w", 16}, {"k", 32}};
   std::string body;
   const int count = 4 + pick(24);
@@ -42,18 +45,34 @@ inline Graph random_graph(const Pick& pick) {
     int size = a.size;
     std::string call;
     switch (pick(7)) {
-      case 0: call = fmt::format("aten::relu(%{})", a.name); break;
-      case 1: call = fmt::format("aten::add.Tensor(%{}, %{}, 1)", a.name, b.name); break;
-      case 2: call = fmt::format("aten::view(%{}, [{}])", a.name, a.size); break;
-      case 3: call = fmt::format("aten::neg(%{})", a.name); break;
-      case 4: size = 16 << pick(4), call = fmt::format("aten::linear(%{}, %w, None)", a.name); break;
-      case 5: call = fmt::format("aten::softmax.int(%{}, 0, None)", a.name); break;
-      default: size = 16, call = fmt::format("aten::mean.dim(%{}, [0], False, None)", a.name); break;
+      case 0:
+        call = fmt::format("aten::relu(%{})", a.name);
+        break;
+      case 1:
+        call = fmt::format("aten::add.Tensor(%{}, %{}, 1)", a.name, b.name);
+        break;
+      case 2:
+        call = fmt::format("aten::view(%{}, [{}])", a.name, a.size);
+        break;
+      case 3:
+        call = fmt::format("aten::neg(%{})", a.name);
+        break;
+      case 4:
+        size = 16 << pick(4), call = fmt::format("aten::linear(%{}, %w, None)", a.name);
+        break;
+      case 5:
+        call = fmt::format("aten::softmax.int(%{}, 0, None)", a.name);
+        break;
+      default:
+        size = 16, call = fmt::format("aten::mean.dim(%{}, [0], False, None)", a.name);
+        break;
     }
     body += fmt::format("  %{}: f32[{}] = {}\n", name, size, call);
     values.push_back({name, size});
   }
-  const auto any = [&] { return values[static_cast<std::size_t>(pick(static_cast<int>(values.size())))].name; };
+  const auto any = [&] {
+    return values[static_cast<std::size_t>(pick(static_cast<int>(values.size())))].name;
+  };
   std::string outputs = fmt::format("%{}, %{}", values.back().name, any());
   // What takes the place of %w or %x has their size.
   const auto any16 = [&] {
@@ -64,7 +83,10 @@ inline Graph random_graph(const Pick& pick) {
   };
   if (pick(3) == 0) outputs += fmt::format(", weight 0 = %{}", any16());
   if (pick(3) == 0) outputs += fmt::format(", input 0 = %{}", any16());
-  return parse_graph(fmt::format("graph(%x: f32[16], %y: f32[32], %w: weight 0 f32[16], %k: weight 1 f32[32]):\n{}  return ({})\n", body, outputs));
+  return parse_graph(
+      fmt::format("graph(%x: f32[16], %y: f32[32], %w: weight 0 f32[16], %k: weight 1 "
+                  "f32[32]):\n{}  return ({})\n",
+                  body, outputs));
 }
 
 // Nodes that depend on weights only, unless the model changes one.
@@ -77,7 +99,8 @@ inline std::vector<bool> random_constants(const Graph& graph, const Pick& pick) 
     constant[i] = true;
     for (const ValueId input : node_inputs(graph.nodes[i])) {
       const Value& value = graph.value(input);
-      const bool folded = value.kind == ValueKind::node && constant[static_cast<std::size_t>(value.producer)];
+      const bool folded =
+          value.kind == ValueKind::node && constant[static_cast<std::size_t>(value.producer)];
       if (value.kind != ValueKind::weight && !folded) constant[i] = false;
     }
   }
@@ -85,7 +108,8 @@ inline std::vector<bool> random_constants(const Graph& graph, const Pick& pick) 
 }
 
 // A random valid order with some nodes run twice.
-inline Schedule random_schedule(const Graph& graph, const std::vector<bool>& constant, const Pick& pick) {
+inline Schedule random_schedule(const Graph& graph, const std::vector<bool>& constant,
+                                const Pick& pick) {
   Schedule schedule = whole_schedule(graph, constant);
   std::vector<NodeId> left = flat_order(schedule), order;
   std::set<NodeId> done(schedule.once.begin(), schedule.once.end());
@@ -103,7 +127,8 @@ inline Schedule random_schedule(const Graph& graph, const std::vector<bool>& con
     order.push_back(node);
     done.insert(node);
     std::erase(left, node);
-    if (pick(5) == 0) order.push_back(order[static_cast<std::size_t>(pick(static_cast<int>(order.size())))]);
+    if (pick(5) == 0)
+      order.push_back(order[static_cast<std::size_t>(pick(static_cast<int>(order.size())))]);
   }
   schedule.body = {ScheduleItem{Stage{order}}};
   return schedule;

@@ -12,7 +12,9 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 class Builder {
  public:
   Builder(const MoveContext& context, const Schedule& schedule)
-      : c_(context), holding_(context.graph.values.size(), kNone), maker_(context.graph.values.size(), kNone) {
+      : c_(context),
+        holding_(context.graph.values.size(), kNone),
+        maker_(context.graph.values.size(), kNone) {
     result_.order = flat_order(schedule);
   }
 
@@ -46,14 +48,17 @@ class Builder {
 
   void place_outputs(std::int32_t position, NodeId id, const Node& node) {
     const StepRecord* record = c_.facts.nodes[at(id)];
-    const std::vector<ValueId> operands = is_scalar_op(node.op) ? std::vector<ValueId>{} : tensor_operands(c_.graph, node, c_.facts.values);
-    std::vector<std::int32_t> fresh;   // by allocation of the record
+    const std::vector<ValueId> operands = is_scalar_op(node.op)
+                                              ? std::vector<ValueId>{}
+                                              : tensor_operands(c_.graph, node, c_.facts.values);
+    std::vector<std::int32_t> fresh;  // by allocation of the record
     std::vector<std::int32_t> homes;
     for (std::size_t i = 0; i < node.outputs.size(); ++i) {
       homes.push_back(kNone);
       if (record == nullptr || i >= record->outputs.size()) continue;
       const StepOutput& output = record->outputs[i];
-      if (output.home == OutputHome::alias) homes.back() = holding_[at(operands[at(output.source)])];
+      if (output.home == OutputHome::alias)
+        homes.back() = holding_[at(operands[at(output.source)])];
       if (output.home != OutputHome::fresh) continue;
       if (fresh.size() <= at(output.source)) fresh.resize(at(output.source) + 1, kNone);
       std::int32_t& home = fresh[at(output.source)];
@@ -73,8 +78,8 @@ class Builder {
 
   const MoveContext& c_;
   Instances result_;
-  std::vector<std::int32_t> holding_;   // by ValueId: of its latest instance
-  std::vector<std::int32_t> maker_;     // by ValueId: position of its latest instance
+  std::vector<std::int32_t> holding_;  // by ValueId: of its latest instance
+  std::vector<std::int32_t> maker_;    // by ValueId: position of its latest instance
 };
 
 }  // namespace
@@ -96,7 +101,8 @@ bool is_cheap(const MoveContext& context, NodeId id, double total_ms) {
   const StepRecord* record = context.facts.nodes[at(id)];
   if (record == nullptr || record->infeasible) return false;
   const OpRow* row = find_op(node.op);
-  const bool light = row != nullptr && (row->cost == CostClass::free || row->cost == CostClass::pointwise);
+  const bool light =
+      row != nullptr && (row->cost == CostClass::free || row->cost == CostClass::pointwise);
   // Anything else must be a small part of the run.
   return light || record->events.empty() || record->ms <= 0.005 * total_ms;
 }

@@ -14,17 +14,17 @@ namespace lowwater {
 
 // Bytes that one instance allocates and every instance that views or reads them.
 struct Holding {
-  std::int32_t maker = kNone;          // position; kNone: input, weight, constant
+  std::int32_t maker = kNone;  // position; kNone: input, weight, constant
   Bytes size = 0;
-  std::vector<std::int32_t> users;     // positions, ascending, the maker not among them
-  bool leaves = false;                 // (part of) an output: lives to the end
+  std::vector<std::int32_t> users;  // positions, ascending, the maker not among them
+  bool leaves = false;              // (part of) an output: lives to the end
 };
 
 struct Instances {
-  std::vector<NodeId> order;                          // by position
-  std::vector<std::vector<std::int32_t>> reads;       // by position: positions it must follow
-  std::vector<std::vector<std::int32_t>> makes;       // by position: holdings it allocates
-  std::vector<std::vector<std::int32_t>> uses;        // by position: holdings that it reads, no repeats
+  std::vector<NodeId> order;                     // by position
+  std::vector<std::vector<std::int32_t>> reads;  // by position: positions it must follow
+  std::vector<std::vector<std::int32_t>> makes;  // by position: holdings it allocates
+  std::vector<std::vector<std::int32_t>> uses;   // by position: holdings that it reads, no repeats
   std::vector<Holding> holdings;
 };
 

@@ -15,7 +15,7 @@
 namespace lowwater {
 namespace {
 
-constexpr std::size_t kMaxChain = 12;       // nodes that one value may cost
+constexpr std::size_t kMaxChain = 12;  // nodes that one value may cost
 constexpr std::size_t kMaxProposals = 10;
 
 std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
@@ -24,8 +24,8 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 struct Insertion {
   std::int32_t before = 0;
   std::vector<NodeId> nodes;
-  Bytes saves = 0;        // bytes x steps above the target that they are no longer kept
-  Bytes at_peak = 0;      // bytes that they are no longer kept at the peak
+  Bytes saves = 0;    // bytes x steps above the target that they are no longer kept
+  Bytes at_peak = 0;  // bytes that they are no longer kept at the peak
   double ms = 0;
 };
 
@@ -38,7 +38,8 @@ class Recompute {
     for (std::size_t p = 0; p < all_.order.size(); ++p) {
       const bool over = live.at_step[p] + live.fixed() > context.target;
       above_[p + 1] = above_[p] + (over ? 1 : 0);
-      if (over && (peak_ < 0 || live.at_step[p] > live.at_step[at(peak_)])) peak_ = static_cast<std::int32_t>(p);
+      if (over && (peak_ < 0 || live.at_step[p] > live.at_step[at(peak_)]))
+        peak_ = static_cast<std::int32_t>(p);
     }
     over_ = live.total() - context.target;
   }
@@ -48,13 +49,18 @@ class Recompute {
     for (const Holding& holding : all_.holdings) {
       if (auto insertion = drop(holding)) insertions.push_back(std::move(*insertion));
     }
-    std::stable_sort(insertions.begin(), insertions.end(), [](const Insertion& a, const Insertion& b) {
-      return static_cast<double>(a.saves) * (b.ms + kMsFloor) > static_cast<double>(b.saves) * (a.ms + kMsFloor);
-    });
+    std::stable_sort(insertions.begin(), insertions.end(),
+                     [](const Insertion& a, const Insertion& b) {
+                       return static_cast<double>(a.saves) * (b.ms + kMsFloor) >
+                              static_cast<double>(b.saves) * (a.ms + kMsFloor);
+                     });
     std::vector<Schedule> proposals;
     const std::size_t many = enough(insertions, &Insertion::at_peak);
-    if (many > 1) proposals.push_back(insert({insertions.begin(), insertions.begin() + static_cast<std::ptrdiff_t>(many)}));
-    for (std::size_t k = 0; k < std::min(kMaxProposals, insertions.size()); ++k) proposals.push_back(insert({insertions[k]}));
+    if (many > 1)
+      proposals.push_back(
+          insert({insertions.begin(), insertions.begin() + static_cast<std::ptrdiff_t>(many)}));
+    for (std::size_t k = 0; k < std::min(kMaxProposals, insertions.size()); ++k)
+      proposals.push_back(insert({insertions[k]}));
     for (Schedule& schedule : unfold()) proposals.push_back(std::move(schedule));
     return proposals;
   }
@@ -71,7 +77,7 @@ class Recompute {
     return items.size();
   }
 
-  std::int32_t steps_above(std::int32_t from, std::int32_t to) const {   // strictly between
+  std::int32_t steps_above(std::int32_t from, std::int32_t to) const {  // strictly between
     return from + 1 < to ? above_[at(to)] - above_[at(from) + 1] : 0;
   }
 
@@ -100,7 +106,8 @@ class Recompute {
 
   // Adds what makes the values that `user` reads of `holding`: positions up to
   // `begin`, whose own operands are still there or cheap to make again.
-  bool collect(std::int32_t user, const Holding& holding, std::int32_t begin, std::set<std::int32_t>& again) const {
+  bool collect(std::int32_t user, const Holding& holding, std::int32_t begin,
+               std::set<std::int32_t>& again) const {
     for (const std::int32_t p : all_.reads[at(user)]) {
       if (p > begin || !belongs(p, holding)) continue;
       if (!add_again(p, begin, again)) return false;
@@ -110,7 +117,7 @@ class Recompute {
 
   bool belongs(std::int32_t p, const Holding& holding) const {
     if (p == holding.maker) return true;
-    if (!all_.makes[at(p)].empty()) return false;   // a view of it
+    if (!all_.makes[at(p)].empty()) return false;  // a view of it
     return std::binary_search(holding.users.begin(), holding.users.end(), p);
   }
 
@@ -122,8 +129,10 @@ class Recompute {
       if (again.contains(q) || still_there(q, begin)) continue;
       // If it cannot be made again it is kept until then; the score will tell.
       std::set<std::int32_t> longer = again;
-      if (add_again(q, begin, longer)) again = std::move(longer);
-      else if (all_.makes[at(q)].empty()) return false;   // a view of what is dropped
+      if (add_again(q, begin, longer))
+        again = std::move(longer);
+      else if (all_.makes[at(q)].empty())
+        return false;  // a view of what is dropped
     }
     return true;
   }
@@ -132,8 +141,9 @@ class Recompute {
   bool still_there(std::int32_t q, std::int32_t begin) const {
     for (const std::int32_t h : all_.makes[at(q)]) {
       const Holding& holding = all_.holdings[at(h)];
-      if (holding.leaves || (!holding.users.empty() && holding.users.back() > peak_ && holding.users.back() > begin &&
-                             steps_above(begin, holding.users.back()) == 0))
+      if (holding.leaves ||
+          (!holding.users.empty() && holding.users.back() > peak_ && holding.users.back() > begin &&
+           steps_above(begin, holding.users.back()) == 0))
         return true;
     }
     return false;
@@ -145,7 +155,8 @@ class Recompute {
   }
 
   Schedule insert(std::vector<Insertion> insertions) const {
-    std::stable_sort(insertions.begin(), insertions.end(), [](const Insertion& a, const Insertion& b) { return a.before < b.before; });
+    std::stable_sort(insertions.begin(), insertions.end(),
+                     [](const Insertion& a, const Insertion& b) { return a.before < b.before; });
     std::vector<NodeId> order;
     std::size_t next = 0;
     for (std::int32_t p = 0; p < static_cast<std::int32_t>(all_.order.size()); ++p) {
@@ -160,7 +171,7 @@ class Recompute {
 
   struct Constant {
     Bytes bytes = 0;
-    std::int32_t first = 0;   // its first reader
+    std::int32_t first = 0;  // its first reader
     NodeId node = kNone;
   };
 
@@ -170,14 +181,16 @@ class Recompute {
     const std::vector<Constant> constants = read_constants();
     std::vector<Schedule> proposals;
     const auto many = static_cast<std::ptrdiff_t>(enough(constants, &Constant::bytes));
-    if (many > 1) proposals.push_back(unfolded({constants.begin(), constants.begin() + many}, constants));
-    for (std::size_t k = 0; k < std::min(kMaxProposals, constants.size()); ++k) proposals.push_back(unfolded({constants[k]}, constants));
+    if (many > 1)
+      proposals.push_back(unfolded({constants.begin(), constants.begin() + many}, constants));
+    for (std::size_t k = 0; k < std::min(kMaxProposals, constants.size()); ++k)
+      proposals.push_back(unfolded({constants[k]}, constants));
     return proposals;
   }
 
   // What the body reads of `once`, largest first.
   std::vector<Constant> read_constants() const {
-    std::vector<bool> open(c_.graph.nodes.size(), false);   // folded and not seen yet
+    std::vector<bool> open(c_.graph.nodes.size(), false);  // folded and not seen yet
     for (const NodeId node : from_.schedule.once) open[at(node)] = true;
     std::vector<Constant> constants;
     for (std::int32_t p = 0; p < static_cast<std::int32_t>(all_.order.size()); ++p) {
@@ -186,21 +199,24 @@ class Recompute {
         if (producer == kNone || !open[at(producer)]) continue;
         open[at(producer)] = false;
         const StorageId storage = c_.facts.values[at(input)].storage;
-        if (storage != kNone) constants.push_back({c_.facts.storages[at(storage)].size, p, producer});
+        if (storage != kNone)
+          constants.push_back({c_.facts.storages[at(storage)].size, p, producer});
       }
     }
-    std::stable_sort(constants.begin(), constants.end(), [](const Constant& a, const Constant& b) { return a.bytes > b.bytes; });
+    std::stable_sort(constants.begin(), constants.end(),
+                     [](const Constant& a, const Constant& b) { return a.bytes > b.bytes; });
     return constants;
   }
 
   Schedule unfolded(const std::vector<Constant>& targets, const std::vector<Constant>& all) const {
-    std::vector<bool> kept(c_.graph.nodes.size(), false), folded = kept;   // kept: read anyway, need not be made again
+    std::vector<bool> kept(c_.graph.nodes.size(), false),
+        folded = kept;  // kept: read anyway, need not be made again
     for (const NodeId node : from_.schedule.once) folded[at(node)] = true;
     for (const Constant& constant : all) kept[at(constant.node)] = true;
     for (const Constant& target : targets) kept[at(target.node)] = false;
     std::vector<Insertion> insertions;
     for (const Constant& target : targets) {
-      std::set<NodeId> again = {target.node};   // ascending: graph order
+      std::set<NodeId> again = {target.node};  // ascending: graph order
       std::vector<NodeId> open = {target.node};
       while (!open.empty()) {
         const NodeId node = open.back();
@@ -229,7 +245,8 @@ class Recompute {
       for (const ValueId input : node_inputs(c_.graph.node(node))) need(input);
       made[at(node)] = true;
     }
-    for (const Output& output : c_.graph.outputs) for_each_ref(output.value, [&](const Ref& ref) { need(ref.id); });
+    for (const Output& output : c_.graph.outputs)
+      for_each_ref(output.value, [&](const Ref& ref) { need(ref.id); });
     std::fill(made.begin(), made.end(), false);
     std::vector<NodeId> once;
     for (std::size_t k = from_.schedule.once.size(); k-- > 0;) {
@@ -245,9 +262,9 @@ class Recompute {
   const MoveContext& c_;
   const Candidate& from_;
   const Instances all_;
-  std::vector<std::int32_t> above_;   // above_[p]: steps above the target before p
+  std::vector<std::int32_t> above_;  // above_[p]: steps above the target before p
   std::int32_t peak_ = kNone;
-  Bytes over_ = 0;                    // above the target at the peak
+  Bytes over_ = 0;  // above the target at the peak
 };
 
 }  // namespace

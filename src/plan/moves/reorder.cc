@@ -41,7 +41,8 @@ std::vector<Positions> constraints(const MoveContext& context, const Instances& 
     std::int32_t& previous = instance[at(id)];
     if (previous != kNone) {
       before[at(p)].push_back(previous);
-      before[at(p)].insert(before[at(p)].end(), readers[at(previous)].begin(), readers[at(previous)].end());
+      before[at(p)].insert(before[at(p)].end(), readers[at(previous)].begin(),
+                           readers[at(previous)].end());
     }
     previous = p;
   }
@@ -70,9 +71,11 @@ Positions sink(const Instances& all, const std::vector<Positions>& before, Posit
   std::vector<Positions> after(order.size());
   for (std::size_t p = 0; p < before.size(); ++p)
     for (const std::int32_t q : before[p]) after[at(q)].push_back(static_cast<std::int32_t>(p));
-  Positions result;             // built from the end
+  Positions result;  // built from the end
   std::vector<std::int32_t> slot(order.size(), 0);
-  struct Entry { std::int32_t slot, sub, position; };
+  struct Entry {
+    std::int32_t slot, sub, position;
+  };
   std::vector<Entry> entries;
   std::int32_t sub = 0;
   for (std::size_t k = order.size(); k-- > 0;) {
@@ -87,14 +90,19 @@ Positions sink(const Instances& all, const std::vector<Positions>& before, Posit
     // Among those that share a slot, what comes earlier was visited later.
     entries.push_back({first, -sub++, p});
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.slot != b.slot ? a.slot < b.slot : a.sub < b.sub; });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.slot != b.slot ? a.slot < b.slot : a.sub < b.sub;
+  });
   for (const Entry& entry : entries) result.push_back(entry.position);
   return result;
 }
 
-Positions hoist(const Instances& all, const std::vector<Positions>& before, const Positions& order) {
+Positions hoist(const Instances& all, const std::vector<Positions>& before,
+                const Positions& order) {
   std::vector<std::int32_t> slot(order.size(), 0);
-  struct Entry { std::int32_t slot, sub, position; };
+  struct Entry {
+    std::int32_t slot, sub, position;
+  };
   std::vector<Entry> entries;
   for (std::size_t k = 0; k < order.size(); ++k) {
     const std::int32_t p = order[k];
@@ -106,7 +114,9 @@ Positions hoist(const Instances& all, const std::vector<Positions>& before, cons
     slot[at(p)] = last;
     entries.push_back({last, static_cast<std::int32_t>(k), p});
   }
-  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.slot != b.slot ? a.slot < b.slot : a.sub < b.sub; });
+  std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) {
+    return a.slot != b.slot ? a.slot < b.slot : a.sub < b.sub;
+  });
   Positions result;
   for (const Entry& entry : entries) result.push_back(entry.position);
   return result;
@@ -122,7 +132,8 @@ class ListScheduler {
       for (const std::int32_t q : unique) after_[at(q)].push_back(static_cast<std::int32_t>(p));
       if (unique.empty()) ready_.insert(static_cast<std::int32_t>(p));
     }
-    for (std::size_t h = 0; h < left_.size(); ++h) left_[h] = static_cast<std::int32_t>(all.holdings[h].users.size());
+    for (std::size_t h = 0; h < left_.size(); ++h)
+      left_[h] = static_cast<std::int32_t>(all.holdings[h].users.size());
   }
 
   Positions run() {
@@ -159,8 +170,8 @@ class ListScheduler {
 
   const Instances& all_;
   std::vector<Positions> after_;
-  std::vector<std::int32_t> missing_;   // by position: predecessors that did not run yet
-  std::vector<std::int32_t> left_;      // by holding: readers that did not run yet
+  std::vector<std::int32_t> missing_;  // by position: predecessors that did not run yet
+  std::vector<std::int32_t> left_;     // by holding: readers that did not run yet
   std::set<std::int32_t> ready_;
 };
 
@@ -170,15 +181,18 @@ std::vector<Schedule> propose_reorder(const MoveContext& context, const Candidat
   const Instances all = instances_of(context, from.schedule);
   const std::vector<Positions> before = constraints(context, all);
   Positions identity;
-  for (std::int32_t p = 0; p < static_cast<std::int32_t>(all.order.size()); ++p) identity.push_back(p);
+  for (std::int32_t p = 0; p < static_cast<std::int32_t>(all.order.size()); ++p)
+    identity.push_back(p);
   const Positions sunk = sink(all, before, identity);
   const Positions listed = ListScheduler(all, before).run();
   std::vector<Schedule> proposals;
-  for (const Positions& order : {hoist(all, before, sunk), sunk, listed, sink(all, before, listed)}) {
+  for (const Positions& order :
+       {hoist(all, before, sunk), sunk, listed, sink(all, before, listed)}) {
     std::vector<NodeId> nodes;
     for (const std::int32_t p : order) nodes.push_back(all.order[at(p)]);
     Schedule schedule = with_order(from.schedule, std::move(nodes));
-    if (schedule != from.schedule && std::find(proposals.begin(), proposals.end(), schedule) == proposals.end())
+    if (schedule != from.schedule &&
+        std::find(proposals.begin(), proposals.end(), schedule) == proposals.end())
       proposals.push_back(std::move(schedule));
   }
   return proposals;
