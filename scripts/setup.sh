@@ -36,6 +36,6 @@ wanted=$(cat requirements/base.txt requirements/test.txt)
 if [ ! -x .venv/bin/python ] || [ "$(cat $stamp 2>/dev/null)" != "$wanted" ]; then
   echo "setup: installing PyTorch and the test networks into .venv (about 6 GB)"
   [ -x .venv/bin/python ] || python3 -m venv .venv
-  .venv/bin/pip install -q --disable-pip-version-check -r requirements/test.txt
+  .venv/bin/python -m pip install -q --disable-pip-version-check -r requirements/test.txt
   printf '%s' "$wanted" > $stamp
 fi
