@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "plan/packing_beam.h"
 #include "plan/packing_exact.h"
 #include "plan/packing_greedy.h"
 
@@ -110,6 +111,27 @@ RC_GTEST_PROP(PackingProperty, SwitchesDoNotChangeAnswers, ()) {
       without.*one = false;
     }
     RC_ASSERT(smallest(without) == expected);
+  }
+}
+
+// A beam that drops nothing finds a packing exactly if there is one.
+RC_GTEST_PROP(PackingProperty, WideBeamsMissNothing, ()) {
+  const auto items = draw_items(7, 8, 9);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  const bool mirrored = *rc::gen::inRange(0, 2) == 1;
+  for (const PackPart& part : split_into_parts(items, 1)) {
+    std::vector<PackItem> own;
+    for (const std::int32_t id : part.ids) own.push_back(items[static_cast<std::size_t>(id)]);
+    const auto order = order_by(part, OrderKey::area);
+    for (Bytes target = part.bound; target < part.bound + 4; ++target) {
+      const BeamOptions options{.target = target, .aim = target, .width = 1'000'000, .max_closed = 1000, .mirrored = mirrored};
+      const BeamResult found = beam_search(part, options, INT64_MAX, deadline);
+      const ExactResult exact = search_height(part, target, order, INT64_MAX, deadline);
+      RC_ASSERT(found.placement.has_value() == (exact.end == SearchEnd::found));
+      if (!found.placement) continue;
+      RC_ASSERT(found.placement->height <= target);
+      RC_ASSERT(no_overlap(own, found.placement->offsets));
+    }
   }
 }
 
