@@ -6,6 +6,7 @@
 
 #include "lowwater/error.h"
 #include "packing_instances.h"
+#include "plan/packing_beam.h"
 
 namespace lowwater {
 namespace {
@@ -72,8 +73,8 @@ TEST(Packing, EqualsBruteForceOnTinyInstances) {
 }
 
 // Rare: the live bytes never exceed 5 (6), and yet nothing packs into that.
-TEST(Packing, OptimumAboveTheBoundIsProven) {
-  const std::vector<std::vector<PackItem>> instances = {
+std::vector<std::vector<PackItem>> rare_instances() {
+  return {
       {{0, 1, 2},
        {0, 2, 2},
        {1, 3, 1},
@@ -110,12 +111,40 @@ TEST(Packing, OptimumAboveTheBoundIsProven) {
        {6, 8, 2},
        {7, 8, 2}},
   };
-  for (const auto& items : instances) {
+}
+
+TEST(Packing, OptimumAboveTheBoundIsProven) {
+  for (const auto& items : rare_instances()) {
     const Packing packing = pack(items, {.time_limit_ms = 10000});
     EXPECT_TRUE(packing.optimal);
     EXPECT_EQ(packing.height, packing.lower_bound + 1);
     EXPECT_EQ(packing.height, brute_force(items));
   }
+}
+
+// These need holes, of the right sizes.
+TEST(Packing, WideBeamsFindTheOptimumAboveTheBound) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::hours(1);
+  for (const auto& items : rare_instances()) {
+    const std::vector<PackPart> parts = split_into_parts(items, 1);
+    ASSERT_EQ(parts.size(), 1U);
+    for (const bool mirrored : {false, true}) {
+      BeamOptions options{.target = parts[0].bound, .aim = parts[0].bound, .width = 20'000, .max_closed = 1000, .mirrored = mirrored};
+      EXPECT_FALSE(beam_search(parts[0], options, INT64_MAX, deadline).placement);
+      options.target = options.aim = parts[0].bound + 1;
+      const BeamResult found = beam_search(parts[0], options, INT64_MAX, deadline);
+      ASSERT_TRUE(found.placement);
+      EXPECT_EQ(found.placement->height, parts[0].bound + 1);
+    }
+  }
+}
+
+TEST(Packing, HardInstancesAreNearTheBoundAndRepeat) {
+  const auto hard = dissection(26, 200, kMiB, 800).items;   // greedy packers: 7 % above and more
+  const PackOptions options{.time_limit_ms = 600'000, .node_limit = 100'000};
+  const Packing packing = pack(hard, options);
+  EXPECT_LE(static_cast<double>(packing.height), 1.05 * static_cast<double>(packing.lower_bound));
+  EXPECT_EQ(pack(hard, options).offsets, packing.offsets);   // two threads, one result
 }
 
 TEST(Packing, AlignmentRoundsSizesAndOffsets) {
