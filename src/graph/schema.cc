@@ -145,7 +145,8 @@ Arg default_from_json(const json& from, SchemaType type) {
   if (from.is_number_integer() && type != SchemaType::real) return from.get<std::int64_t>();
   if (from.is_number() || from.contains("real")) return real_from_json(from);
   if (from.size() != 1) throw Error(ErrorKind::bad_input, "malformed default", "schema table");
-  const auto& [key, value] = *from.items().begin();
+  const std::string key = from.begin().key();  // (what items() yields dies with its iterator)
+  const json& value = from.begin().value();
   if (key == "complex") {
     return std::complex<double>(real_from_json(value.at(0)), real_from_json(value.at(1)));
   }
