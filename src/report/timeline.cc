@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 
 #include "base/bytes.h"
@@ -72,7 +73,7 @@ std::vector<Bytes> columns(const std::vector<TimelinePoint>& points, std::size_t
 int height(Bytes bytes, Bytes peak) {
   if (bytes <= 0 || peak <= 0) return 0;
   const double share = static_cast<double>(bytes) / static_cast<double>(peak);
-  return std::max(1, static_cast<int>(share * kRows * kEighths + 0.5));
+  return std::max(1, static_cast<int>(std::lround(share * kRows * kEighths)));
 }
 
 }  // namespace
