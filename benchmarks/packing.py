@@ -17,10 +17,10 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 def commit():
-    """The commit that was measured, with a mark if tracked files differ from it."""
+    """The commit that was measured, with a mark if what pack_csv is built from differs from it."""
     def git(*args):
         return subprocess.run(["git", "-C", ROOT, *args], capture_output=True, text=True, check=True).stdout.strip()
-    return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno", "--", "src") else "")
+    return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "-uno", "--", "src/plan", "src/base") else "")
 
 
 def main():
