@@ -24,8 +24,12 @@ Graph prepare_graph(const SessionCore& core, const InputShapes& shapes, StageTim
   return graph;
 }
 
-RecorderOptions recorder_options(const SessionCore& core, Bytes limit) {
+RecorderOptions recorder_options(const SessionCore& core, const Budget& budget, Bytes limit) {
   RecorderOptions options;
+  if (core.device.is_cuda() && budget.scope != Scope::tensors) {
+    const bool session = budget.scope == Scope::session;
+    options.process_limit = budget.total + (session ? core.budget_base.process_bytes : 0);
+  }
   options.device = core.device;
   options.slab_limit = limit;
   options.workspace_cap = core.options.workspace_cap.value_or(0);
@@ -75,7 +79,7 @@ std::unique_ptr<PlannedShape> make_plan(SessionCore& core, const InputShapes& sh
   const WeightTable& weights = core.archive.weights();
   const Bytes held = held_bytes(core);
   Budget budget = resolve_budget(core.options, core.device, core.budget_base, held);
-  Recorder recorder(recorder_options(core, budget.tensors() - held), core.store.get());
+  Recorder recorder(recorder_options(core, budget, budget.tensors() - held), core.store.get());
   timer.lap("budget");
   const Facts facts = collect_facts(graph, weights, recorder, progress_of(core));
   timer.lap("facts");

@@ -98,7 +98,7 @@ void check_runnable(const Plan& plan) {
   }
   if (plan.basis != "measured") {
     throw Error(ErrorKind::bad_input, "an " + plan.basis + " plan cannot be executed", {},
-                "allow measuring (--measure-time)");
+                "allow measuring (--measure-time), or a little more than this budget");
   }
 }
 

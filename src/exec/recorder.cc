@@ -3,6 +3,7 @@
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/InferenceMode.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -11,6 +12,7 @@
 #include <utility>
 
 #include "analysis/estimate.h"
+#include "exec/device.h"
 #include "exec/recorder_device.h"
 #include "exec/recorder_measure.h"
 #include "exec/schemas.h"
@@ -23,6 +25,8 @@ namespace lowwater {
 namespace {
 
 constexpr Bytes kSmallestSlab = 64 * kMiB;
+// Room for code that libraries load: at first, and before each new step.
+constexpr Bytes kFirstReserve = 256 * kMiB, kStepReserve = 96 * kMiB;
 
 using Clock = std::chrono::steady_clock;
 
@@ -69,6 +73,9 @@ struct Recorder::State {
   StepRecord infeasible(const StepSpec& spec);
   bool fits_by_type(const StepSpec& spec) const;
   Slab& open_slab();
+  Bytes room() const;
+  void make_room();
+  bool shrink_slab(Bytes size);
   MeasureOptions measure_options() const {
     return {alignment, options.workspace_cap, spent_s < options.time_limit_s};
   }
@@ -112,9 +119,33 @@ Slab& Recorder::State::open_slab() {
     install_cpu_allocator();
     if (options.device.is_cuda()) install_cuda_allocator();
     warm_up_libraries(options.device);
-    slab = largest_slab(options.device, options.slab_limit);
+    Bytes limit = options.slab_limit;
+    if (options.process_limit > 0) {
+      limit = std::min(limit, std::max(room() - kFirstReserve, room() / 2));
+    }
+    slab = largest_slab(options.device, std::max<Bytes>(limit, block_alignment(options.device)));
   }
+  make_room();
   return *slab;
+}
+
+// What the process may still take.
+Bytes Recorder::State::room() const {
+  return options.process_limit - process_memory(options.device).bytes;
+}
+
+void Recorder::State::make_room() {
+  if (options.process_limit <= 0) return;
+  const Bytes missing = kStepReserve - room();
+  if (missing > 0) shrink_slab(slab->size() - missing);
+}
+
+// Nothing lives in the slab between steps.
+bool Recorder::State::shrink_slab(Bytes size) {
+  if (slab->account().live > 0 || size < kSmallestSlab || size >= slab->size()) return false;
+  slab.reset();
+  slab = largest_slab(options.device, size);
+  return true;
 }
 
 StepRecord Recorder::State::find_or_measure(const StepSpec& spec) {
@@ -132,11 +163,13 @@ StepRecord Recorder::State::find_or_measure(const StepSpec& spec) {
     // With another slab a library may choose another way than when the record was
     // made, and keep it: then the record is not of this process.
     const auto first = warm_up_step(spec, open_slab(), measure_options());
-    if (!first) return infeasible(spec);
+    // First fit may need more than the step's peak; packed addresses do not.
+    if (!first && !replay_step(spec, *known, open_slab(), measure_options()))
+      return infeasible(spec);
     warm_steps().insert(key);
-    if (first->record.events == known->events) return use(*known);
-  } else if (spent_s >= options.time_limit_s) {
-    return estimate(spec);
+    if (!first || first->record.events == known->events) return use(*known);
+  } else if (options.time_limit_s <= 0) {
+    return estimate(spec);  // beyond a limit steps are timed once: a plan of estimates cannot run
   }
   return measure(spec, key);
 }
@@ -152,6 +185,12 @@ StepRecord Recorder::State::measure(const StepSpec& spec, const std::string& key
   // A cap binds only operators that have another way.
   if (!measured && options.workspace_cap > 0)
     measured = measure_step(spec, *slab, {alignment, 0, true});
+  // The device may have refused a library what the slab holds without need.
+  const Bytes needed = 2 * synthetic_input_bytes(spec, alignment);
+  while (!measured && options.device.is_cuda() && slab->size() / 2 > needed &&
+         shrink_slab(slab->size() / 2)) {
+    measured = measure_step(spec, *slab, measure_options());
+  }
   spent_s += seconds_since(start);
   if (!measured) return infeasible(spec);
   warm_steps().insert(key);

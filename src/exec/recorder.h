@@ -19,8 +19,11 @@ struct RecorderOptions {
   c10::Device device = c10::kCPU;
   Bytes slab_limit = 0;       // bytes that recording may use on the device
   Bytes workspace_cap = 0;    // 0: none; part of the key
-  double time_limit_s = 60;   // 0: records only; beyond it steps are estimated
+  double time_limit_s = 60;   // beyond it steps are timed once; 0: records and estimates only
   bool warm_up_known = true;  // CUDA: run steps once even where a record is known
+  // CUDA: what the whole process may hold, 0: no limit. Libraries load code when a
+  // step runs for the first time; the slab gives way to it.
+  Bytes process_limit = 0;
 };
 
 class Recorder final : public CostProvider {

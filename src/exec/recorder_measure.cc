@@ -6,6 +6,7 @@
 #include <memory>
 #include <new>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,7 @@
 #include "exec/scripted_allocator.h"
 #include "exec/synthetic.h"
 #include "lowwater/error.h"
+#include "plan/packing.h"
 
 namespace lowwater {
 namespace {
@@ -114,6 +116,34 @@ class Bench {
     return {std::move(record), full};
   }
 
+  // Inputs came first into the empty slab, so they fill its beginning.
+  bool replay(const StepRecord& known) {
+    std::vector<PackItem> items;
+    const auto end = static_cast<std::int64_t>(known.events.size());
+    std::unordered_map<std::int32_t, std::size_t> item_of;
+    for (std::int64_t tick = 0; tick < end; ++tick) {
+      const AllocEvent& event = known.events[static_cast<std::size_t>(tick)];
+      if (event.is_alloc) {
+        item_of[event.id] = items.size();
+        items.push_back({tick, end, event.size});
+      } else {
+        items[item_of.at(event.id)].end = tick;
+      }
+    }
+    const Packing packing = pack(items, {.alignment = options_.alignment});
+    const Bytes begin = slab_.account().high_water;
+    if (begin + packing.height > slab_.size()) return false;
+    std::vector<PlannedAlloc> planned;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      planned.push_back({slab_.base() + begin + packing.offsets[i], items[i].size, false});
+    }
+    std::vector<IValue> results;
+    const ReplayScope scope(slab_.device(), planned, 0);
+    results = call_.run(values_);
+    synchronise(slab_.device());
+    return scope.report().strays == 0 && scope.report().unused == 0;
+  }
+
  private:
   const StepSpec& spec_;
   Slab& slab_;
@@ -178,6 +208,14 @@ std::optional<Measurement> measure_step(const StepSpec& spec, Slab& slab,
 std::optional<Measurement> warm_up_step(const StepSpec& spec, Slab& slab,
                                         const MeasureOptions& options) {
   return with_inputs(spec, [&](Synthetic kind) { return Bench(spec, slab, options, kind).run(); });
+}
+
+bool replay_step(const StepSpec& spec, const StepRecord& known, Slab& slab,
+                 const MeasureOptions& options) {
+  slab.reset_account();
+  const auto done = with_inputs(
+      spec, [&](Synthetic kind) { return Bench(spec, slab, options, kind).replay(known); });
+  return done.value_or(false);
 }
 
 }  // namespace lowwater

