@@ -13,7 +13,8 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 // Mirrors lower*.cc: share, emit. Runs the drafts and counts.
 class Walk {
  public:
-  Walk(const LivenessModel::Shape& shape, Drafts drafts, std::size_t positions) : s_(shape), d_(std::move(drafts)) {
+  Walk(const LivenessModel::Shape& shape, Drafts drafts, std::size_t positions)
+      : s_(shape), d_(std::move(drafts)) {
     result_.at_step.assign(positions, 0);
     result_.ms = d_.ms;
   }

@@ -15,7 +15,8 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 class Drafter {
  public:
   explicit Drafter(const LivenessModel::Shape& shape)
-      : s_(shape), current_(shape.graph.values.size(), kUnmade),
+      : s_(shape),
+        current_(shape.graph.values.size(), kUnmade),
         weight_buffers_(shape.weights.storages.size(), kNone),
         caller_buffers_(shape.graph.inputs.size(), kUnmade) {}
 
@@ -55,7 +56,8 @@ class Drafter {
   void keep_constants(const Draft& draft) {
     for (std::int32_t t = draft.touch_begin; t < draft.touch_end; ++t) {
       const BufferId id = result_.touches[at(t)];
-      if (id < result_.once_buffers && place(id).space == Space::arena) place(id).space = Space::constant;
+      if (id < result_.once_buffers && place(id).space == Space::arena)
+        place(id).space = Space::constant;
     }
   }
 
@@ -265,7 +267,7 @@ class Drafter {
 
   const LivenessModel::Shape& s_;
   Drafts result_;
-  std::vector<BufferId> current_;                    // by ValueId
+  std::vector<BufferId> current_;  // by ValueId
   std::vector<BufferId> weight_buffers_, caller_buffers_;
   std::vector<BufferId> outs_;
   std::vector<Draft> drafts_, uploads_;
@@ -273,7 +275,8 @@ class Drafter {
 
 }  // namespace
 
-Drafts draft_schedule(const LivenessModel::Shape& shape, const Schedule& schedule, const std::vector<NodeId>& order) {
+Drafts draft_schedule(const LivenessModel::Shape& shape, const Schedule& schedule,
+                      const std::vector<NodeId>& order) {
   return Drafter(shape).run(schedule, order);
 }
 

@@ -18,21 +18,22 @@
 namespace lowwater {
 
 struct BeamOptions {
-  Bytes target = 0;              // only packings of at most this height
-  Bytes aim = 0;                 // what waste is weighed by: aim - units live in a section
-  std::int32_t width = 100;      // survivors of a generation
-  double power = 2;              // of waste in the score
-  double ahead = 0;              // above 0: waste is forgiven the more, the more is placed
-  int max_closed = 6;            // floors that one step may leave empty
-  bool mirrored = false;         // time runs backwards: other ties
+  Bytes target = 0;          // only packings of at most this height
+  Bytes aim = 0;             // what waste is weighed by: aim - units live in a section
+  std::int32_t width = 100;  // survivors of a generation
+  double power = 2;          // of waste in the score
+  double ahead = 0;          // above 0: waste is forgiven the more, the more is placed
+  int max_closed = 6;        // floors that one step may leave empty
+  bool mirrored = false;     // time runs backwards: other ties
 };
 
 struct BeamResult {
   std::optional<Placement> placement;
-  std::int64_t nodes = 0;        // partial packings looked at
+  std::int64_t nodes = 0;  // partial packings looked at
 };
 
 // Deterministic unless the deadline strikes.
-BeamResult beam_search(const PackPart& part, const BeamOptions& options, std::int64_t node_limit, Deadline deadline);
+BeamResult beam_search(const PackPart& part, const BeamOptions& options, std::int64_t node_limit,
+                       Deadline deadline);
 
 }  // namespace lowwater

@@ -12,7 +12,7 @@ namespace lowwater {
 struct BestPacking {
   Placement placement;
   std::string method;
-  Bytes bound = 0;         // proven: no packing is lower
+  Bytes bound = 0;  // proven: no packing is lower
 };
 
 // Improves `best` until its height is at most max(best.bound, good_enough), or

@@ -129,7 +129,11 @@ TEST(Packing, WideBeamsFindTheOptimumAboveTheBound) {
     const std::vector<PackPart> parts = split_into_parts(items, 1);
     ASSERT_EQ(parts.size(), 1U);
     for (const bool mirrored : {false, true}) {
-      BeamOptions options{.target = parts[0].bound, .aim = parts[0].bound, .width = 20'000, .max_closed = 1000, .mirrored = mirrored};
+      BeamOptions options{.target = parts[0].bound,
+                          .aim = parts[0].bound,
+                          .width = 20'000,
+                          .max_closed = 1000,
+                          .mirrored = mirrored};
       EXPECT_FALSE(beam_search(parts[0], options, INT64_MAX, deadline).placement);
       options.target = options.aim = parts[0].bound + 1;
       const BeamResult found = beam_search(parts[0], options, INT64_MAX, deadline);
@@ -145,7 +149,7 @@ TEST(Packing, HardInstancesAreNearTheBoundAndRepeat) {
   const Packing packing = pack(hard, options), greedy = pack(hard, {.time_limit_ms = 0});
   EXPECT_GE(static_cast<double>(greedy.height), 1.05 * static_cast<double>(packing.lower_bound));
   EXPECT_LE(static_cast<double>(packing.height), 1.02 * static_cast<double>(packing.lower_bound));
-  EXPECT_EQ(pack(hard, options).offsets, packing.offsets);   // two threads, one result
+  EXPECT_EQ(pack(hard, options).offsets, packing.offsets);  // two threads, one result
 }
 
 TEST(Packing, AlignmentRoundsSizesAndOffsets) {

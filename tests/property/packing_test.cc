@@ -34,7 +34,9 @@ std::vector<PackItem> draw_full(Bytes height, int ticks) {
       ended[i] = true, items[i].end = t, live -= items[i].size;
     }
     for (; live < height; live += items.back().size, ended.push_back(false))
-      items.push_back({t, ticks, std::min<Bytes>(*rc::gen::resize(100, rc::gen::inRange(1, 4)), height - live)});
+      items.push_back(
+          {t, ticks,
+           std::min<Bytes>(*rc::gen::resize(100, rc::gen::inRange(1, 4)), height - live)});
   }
   return items;
 }
@@ -140,7 +142,11 @@ RC_GTEST_PROP(PackingProperty, WideBeamsMissNothing, ()) {
     for (const std::int32_t id : part.ids) own.push_back(items[static_cast<std::size_t>(id)]);
     const auto order = order_by(part, OrderKey::area);
     for (Bytes target = part.bound; target < part.bound + 2; ++target) {
-      const BeamOptions options{.target = target, .aim = target, .width = 100'000, .max_closed = 1000, .mirrored = mirrored};
+      const BeamOptions options{.target = target,
+                                .aim = target,
+                                .width = 100'000,
+                                .max_closed = 1000,
+                                .mirrored = mirrored};
       const BeamResult found = beam_search(part, options, INT64_MAX, deadline);
       const ExactResult exact = search_height(part, target, order, INT64_MAX, deadline);
       RC_ASSERT(found.placement.has_value() == (exact.end == SearchEnd::found));
