@@ -90,8 +90,8 @@ int run_command(RunFlags& flags) {
   Progress progress("running", flags.quiet || flags.json);
   if (session.plan().basis != "measured") {
     throw Error(ErrorKind::does_not_fit,
-                "the plan rests on estimates: not every step could be measured inside the budget", flags.archive,
-                "allow measuring (--measure-time), or a little more memory");
+                "the plan rests on estimates: not every step could be measured inside the budget",
+                flags.archive, "allow measuring (--measure-time), or a little more memory");
   }
   const RunSummary summary = execute(flags.job, session, progress);
   progress.finish();

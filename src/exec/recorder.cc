@@ -26,6 +26,7 @@ namespace {
 
 constexpr Bytes kSmallestSlab = 64 * kMiB;
 // Room for code that libraries load: at first, and before each new step.
+constexpr Bytes kSlabRoom = 4 * kGiB;  // beside a step's own tensors: for workspaces
 constexpr Bytes kFirstReserve = 256 * kMiB, kStepReserve = 96 * kMiB;
 
 using Clock = std::chrono::steady_clock;
@@ -34,8 +35,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// The whole limit at once: a slab that grew would make cuDNN choose, and keep,
-// an engine for the small one. Where the system has less, what it has.
+// Where the system has less than asked for, what it has.
 std::unique_ptr<Slab> largest_slab(c10::Device device, Bytes limit) {
   for (Bytes size = limit;; size = size / 4 * 3) {
     try {
@@ -72,7 +72,8 @@ struct Recorder::State {
   StepRecord estimate(const StepSpec& spec);
   StepRecord infeasible(const StepSpec& spec);
   bool fits_by_type(const StepSpec& spec) const;
-  Slab& open_slab();
+  Slab& open_slab(const StepSpec& spec);
+  void grow_slab(Bytes wanted);
   Bytes room() const;
   void make_room();
   bool shrink_slab(Bytes size);
@@ -114,19 +115,33 @@ Bytes Recorder::peak_bytes() const {
 
 Bytes Recorder::slab_bytes() const { return state_->slab == nullptr ? 0 : state_->slab->size(); }
 
-Slab& Recorder::State::open_slab() {
+// Large enough that no library feels short of room, no larger: the driver clears
+// what is freed, and a card's worth of it slows the first runs down.
+Slab& Recorder::State::open_slab(const StepSpec& spec) {
+  Bytes step = synthetic_input_bytes(spec, alignment);
+  for (const Type& type : spec.output_types) step += type.bytes();
   if (slab == nullptr) {
     install_cpu_allocator();
     if (options.device.is_cuda()) install_cuda_allocator();
     warm_up_libraries(options.device);
-    Bytes limit = options.slab_limit;
-    if (options.process_limit > 0) {
-      limit = std::min(limit, std::max(room() - kFirstReserve, room() / 2));
-    }
-    slab = largest_slab(options.device, std::max<Bytes>(limit, block_alignment(options.device)));
   }
+  if (slab == nullptr || slab->size() < 2 * step + kSlabRoom / 2) grow_slab(2 * step + kSlabRoom);
   make_room();
   return *slab;
+}
+
+// To `wanted`, within the limits; nothing lives in the slab between steps.
+void Recorder::State::grow_slab(Bytes wanted) {
+  Bytes limit = options.slab_limit;
+  const Bytes held = slab == nullptr ? 0 : slab->size();
+  if (options.process_limit > 0) {
+    const Bytes left = room() + held;
+    limit = std::min(limit, std::max(left - kFirstReserve, left / 2));
+  }
+  const Bytes size = std::max(std::min(wanted, limit), block_alignment(options.device));
+  if (size <= held || (slab != nullptr && slab->account().live > 0)) return;
+  slab.reset();
+  slab = largest_slab(options.device, size);
 }
 
 // What the process may still take.
@@ -162,10 +177,9 @@ StepRecord Recorder::State::find_or_measure(const StepSpec& spec) {
   if (known) {
     // With another slab a library may choose another way than when the record was
     // made, and keep it: then the record is not of this process.
-    const auto first = warm_up_step(spec, open_slab(), measure_options());
+    const auto first = warm_up_step(spec, open_slab(spec), measure_options());
     // First fit may need more than the step's peak; packed addresses do not.
-    if (!first && !replay_step(spec, *known, open_slab(), measure_options()))
-      return infeasible(spec);
+    if (!first && !replay_step(spec, *known, *slab, measure_options())) return infeasible(spec);
     warm_steps().insert(key);
     if (!first || first->record.events == known->events) return use(*known);
   } else if (options.time_limit_s <= 0) {
@@ -181,7 +195,14 @@ StepRecord Recorder::State::use(StepRecord& known) {
 
 StepRecord Recorder::State::measure(const StepSpec& spec, const std::string& key) {
   const Clock::time_point start = Clock::now();
-  auto measured = measure_step(spec, open_slab(), measure_options());
+  auto measured = measure_step(spec, open_slab(spec), measure_options());
+  // cuDNN keeps the engine that it chose for a slab, so a wish for more is met
+  // before the record counts.
+  if (!measured || measured->slab_was_full) {
+    const Bytes before = slab->size();
+    grow_slab(options.slab_limit);
+    if (slab->size() > before) measured = measure_step(spec, *slab, measure_options());
+  }
   // A cap binds only operators that have another way.
   if (!measured && options.workspace_cap > 0)
     measured = measure_step(spec, *slab, {alignment, 0, true});

@@ -26,6 +26,8 @@ using c10::IValue;
 
 // A step that runs longer is not repeated for the sake of its time.
 constexpr double kLongMs = 500;
+// What the first call may allocate beside its script when it is replayed.
+constexpr Bytes kFirstCallStrays = kMiB;
 
 // Says where results live.
 class OutputReader {
@@ -137,11 +139,16 @@ class Bench {
     for (std::size_t i = 0; i < items.size(); ++i) {
       planned.push_back({slab_.base() + begin + packing.offsets[i], items[i].size, false});
     }
-    std::vector<IValue> results;
-    const ReplayScope scope(slab_.device(), planned, 0);
-    results = call_.run(values_);
-    synchronise(slab_.device());
-    return scope.report().strays == 0 && scope.report().unused == 0;
+    // A library's very first call may do otherwise than all that follow.
+    for (const Bytes stray_limit : {kFirstCallStrays, Bytes{0}}) {
+      std::vector<IValue> results;
+      const ReplayScope scope(slab_.device(), planned, stray_limit);
+      results = call_.run(values_);
+      synchronise(slab_.device());
+      const ScopeReport report = scope.report();
+      if (report.strays == 0 && report.unused == 0) return true;
+    }
+    return false;
   }
 
  private:

@@ -69,7 +69,8 @@ Slab::Account Slab::account() const {
 void Slab::reset_account() {
   std::lock_guard lock(mutex_);
   Bytes end = 0;
-  for (const auto& [address, block] : blocks_) end = std::max(end, address - base_ + block.size);
+  for (const auto& [address, block] : blocks_)
+    end = std::max(end, align_up(address - base_ + block.size, block_alignment(device_)));
   account_ = {account_.live, end, account_.live, 0, 0};
 }
 

@@ -1,6 +1,7 @@
 #include "exec/worker.h"
 
 #include <ATen/Parallel.h>
+#include <c10/util/Exception.h>
 
 #include <future>
 #include <memory>
@@ -17,6 +18,12 @@ void use_threads(int threads) {
   at::set_num_threads(threads);
   std::thread([before] { at::set_num_threads(before); }).join();
 }
+
+// The library prints nothing, so PyTorch's advice to Python users (flatten the
+// weights of an RNN ...) goes nowhere.
+class Silence final : public c10::WarningHandler {
+  void process(const c10::Warning&) override {}
+};
 
 }  // namespace
 
@@ -44,6 +51,8 @@ void Worker::run(const std::function<void()>& task) {
 
 void Worker::loop(int threads) {
   use_threads(threads);
+  Silence silence;
+  const c10::WarningUtils::WarningHandlerGuard no_warnings(&silence);
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [this] { return stop_ || !queue_.empty(); });

@@ -134,7 +134,7 @@ TEST_F(ExecutorTest, RunsAndCountsWhatTheAllocatorGranted) {
     const std::vector<at::Tensor> outputs = executor.run({x_}, &stats);
     ASSERT_EQ(outputs.size(), 1u);
     EXPECT_TRUE(at::equal(outputs[0], residual_));
-    EXPECT_EQ(stats.arena_high_water, 16);
+    EXPECT_EQ(stats.arena_high_water, 64);
     EXPECT_EQ(stats.output_bytes, 16);
     EXPECT_EQ(stats.strays, 0);
   }
@@ -145,7 +145,7 @@ TEST_F(ExecutorTest, HighWaterIsWhatWasUsedNotTheSlabsSize) {
   built.program.arena_bytes = 4096;
   ExecStats stats;
   make(built.program).run({x_}, &stats);
-  EXPECT_EQ(stats.arena_high_water, 16);
+  EXPECT_EQ(stats.arena_high_water, 64);
 }
 
 TEST_F(ExecutorTest, OutputsBelongToTheCaller) {
@@ -172,7 +172,7 @@ TEST_F(ExecutorTest, OutputMayTakeItsOperandsAddress) {
     ExecStats stats;
     const auto outputs = make(b.program, {.poison = poison}).run({x_}, &stats);
     EXPECT_TRUE(at::equal(outputs[0], at::tensor({-1.f, 0.f, -3.f, 0.f})));
-    EXPECT_EQ(stats.arena_high_water, 16);
+    EXPECT_EQ(stats.arena_high_water, 64);
   }
 }
 
@@ -226,7 +226,7 @@ TEST_F(ExecutorTest, EveryFailingAllocationLeavesNothingBehind) {
                                  : "out of memory in aten::add.Tensor, which allocates 16 B"));
     ExecStats stats;
     EXPECT_TRUE(at::equal(executor.run({x_}, &stats)[0], residual_));
-    EXPECT_EQ(stats.arena_high_water, 16);
+    EXPECT_EQ(stats.arena_high_water, 64);
   }
 }
 
@@ -304,7 +304,7 @@ TEST_F(ExecutorTest, CopiesGetTheirBlockFromTheAllocator) {
   ExecStats stats;
   Executor executor = make(b.program, {.poison = true});
   EXPECT_TRUE(at::equal(executor.run({x_}, &stats)[0], at::relu(x_)));
-  EXPECT_EQ(stats.arena_high_water, 80);
+  EXPECT_EQ(stats.arena_high_water, 128);
   for (std::int64_t k = 0; k < 2; ++k) {
     fail_nth_allocation(k);
     EXPECT_EQ(error_of([&] { executor.run({x_}); }).first, ErrorKind::machine) << k;
@@ -334,7 +334,7 @@ TEST_F(ExecutorTest, LoopsMoveTheirSlots) {
   const at::Tensor rows = at::randn({3, 4});
   ExecStats stats;
   EXPECT_TRUE(at::equal(make(b.program, {.poison = true}).run({rows}, &stats)[0], at::relu(rows)));
-  EXPECT_EQ(stats.arena_high_water, 16);
+  EXPECT_EQ(stats.arena_high_water, 64);
 }
 
 TEST_F(ExecutorTest, GuardsSkipAndSelectChooses) {
