@@ -35,16 +35,6 @@ std::int64_t size_bound(const Importer& importer, const Size& size, const std::s
   return std::max<std::int64_t>(static_cast<std::int64_t>(std::max(high, 0.0)), 0);
 }
 
-std::vector<std::int64_t> dense_strides(const std::vector<std::int64_t>& sizes) {
-  std::vector<std::int64_t> strides(sizes.size());
-  std::int64_t step = 1;
-  for (std::size_t i = sizes.size(); i-- > 0;) {
-    strides[i] = step;
-    step *= std::max<std::int64_t>(sizes[i], 1);
-  }
-  return strides;
-}
-
 void check_sizes(const Type& type, const std::string& place) {
   std::int64_t bytes = element_size(type.dtype);
   for (const std::int64_t size : type.sizes) {
@@ -66,7 +56,7 @@ Type tensor_type(const Importer& importer, const ProgramTensor& tensor, const st
   }
   check_sizes(type, place);
   if (type.dynamic) {
-    type.strides = dense_strides(type.sizes);
+    type.strides = row_major_strides(type.sizes);
   } else {
     for (const Size& stride : tensor.strides)
       type.strides.push_back(size_bound(importer, stride, place));
