@@ -13,7 +13,7 @@ std::size_t at(std::int32_t i) { return static_cast<std::size_t>(i); }
 // Mirrors lower*.cc: share, emit. Runs the drafts and counts.
 class Walk {
  public:
-  Walk(const LivenessModel::Shape& shape, Drafts drafts, std::size_t positions)
+  Walk(const LivenessModel::Shape& shape, FlatDrafts drafts, std::size_t positions)
       : s_(shape), d_(std::move(drafts)) {
     result_.at_step.assign(positions, 0);
     result_.ms = d_.ms;
@@ -30,15 +30,15 @@ class Walk {
   Place& place(BufferId id) { return d_.places[at(id)]; }
   bool in_arena(BufferId id) { return id >= 0 && place(id).space == Space::arena; }
 
-  void find_sharing(std::vector<Draft>& drafts) {
+  void find_sharing(std::vector<FlatDraft>& drafts) {
     for (std::size_t i = 0; i < drafts.size(); ++i) {
-      const Draft& draft = drafts[i];
+      const FlatDraft& draft = drafts[i];
       for (std::int32_t t = draft.touch_begin; t < draft.touch_end; ++t)
         place(d_.touches[at(t)]).last = static_cast<std::int32_t>(i);
     }
     if (!s_.options.share_addresses) return;
     for (std::size_t i = 0; i < drafts.size(); ++i) {
-      Draft& draft = drafts[i];
+      FlatDraft& draft = drafts[i];
       if (draft.node == kNone || s_.nodes[at(draft.node)].shared_alloc < 0) continue;
       const BufferId out = draft.first_alloc + s_.nodes[at(draft.node)].shared_alloc;
       if (!in_arena(out)) continue;
@@ -53,13 +53,13 @@ class Walk {
   Bytes aligned(BufferId id) { return align_up(place(id).size, s_.alignment); }
 
   // Peak of the arena over one time line; by position into `at_step`.
-  Bytes simulate(std::vector<Draft>& drafts, std::vector<Bytes>* at_step) {
+  Bytes simulate(std::vector<FlatDraft>& drafts, std::vector<Bytes>* at_step) {
     for (Place& each : d_.places) each.last = -1;
     find_sharing(drafts);
     Bytes live = 0, most = 0;
     std::size_t next_position = 0;
     for (std::size_t i = 0; i < drafts.size(); ++i) {
-      const Draft& draft = drafts[i];
+      const FlatDraft& draft = drafts[i];
       if (at_step != nullptr && draft.position >= 0)
         for (; next_position < at(draft.position); ++next_position)
           (*at_step)[next_position] = live;
@@ -80,7 +80,7 @@ class Walk {
   }
 
   // Updates `live`; returns the most during the script.
-  Bytes run_events(const Draft& draft, Bytes& live) {
+  Bytes run_events(const FlatDraft& draft, Bytes& live) {
     const NodeShape& node = s_.nodes[at(draft.node)];
     Bytes most = live, open = 0;
     for (const NodeShape::Event& event : node.events) {
@@ -107,7 +107,7 @@ class Walk {
   }
 
   const LivenessModel::Shape& s_;
-  Drafts d_;
+  FlatDrafts d_;
   Liveness result_;
 };
 

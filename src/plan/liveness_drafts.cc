@@ -20,7 +20,7 @@ class Drafter {
         weight_buffers_(shape.weights.storages.size(), kNone),
         caller_buffers_(shape.graph.inputs.size(), kUnmade) {}
 
-  Drafts run(const Schedule& schedule, const std::vector<NodeId>& order) {
+  FlatDrafts run(const Schedule& schedule, const std::vector<NodeId>& order) {
     for (const NodeId node : schedule.once) bind(node, -1);
     result_.once_buffers = static_cast<BufferId>(result_.places.size());
     result_.once = std::exchange(drafts_, {});
@@ -28,7 +28,7 @@ class Drafter {
     bind_outputs();
     result_.body = std::move(uploads_);
     result_.body.insert(result_.body.end(), drafts_.begin(), drafts_.end());
-    for (const Draft& draft : result_.body) keep_constants(draft);
+    for (const FlatDraft& draft : result_.body) keep_constants(draft);
     result_.takers.resize(result_.places.size());
     return std::move(result_);
   }
@@ -41,19 +41,19 @@ class Drafter {
     return static_cast<BufferId>(result_.places.size()) - 1;
   }
 
-  void touch(Draft& draft, BufferId id) {
+  void touch(FlatDraft& draft, BufferId id) {
     if (id < 0) return;
     result_.touches.push_back(id);
     draft.touch_end = static_cast<std::int32_t>(result_.touches.size());
   }
 
-  Draft new_draft() {
+  FlatDraft new_draft() {
     const auto end = static_cast<std::int32_t>(result_.touches.size());
     return {.touch_begin = end, .touch_end = end};
   }
 
   // What the body reads of `once` lives as long as the session.
-  void keep_constants(const Draft& draft) {
+  void keep_constants(const FlatDraft& draft) {
     for (std::int32_t t = draft.touch_begin; t < draft.touch_end; ++t) {
       const BufferId id = result_.touches[at(t)];
       if (id < result_.once_buffers && place(id).space == Space::arena)
@@ -75,7 +75,7 @@ class Drafter {
     const BufferId caller = caller_buffer(position);
     if (s_.options.io == IoPlace::device || caller == kNone) return caller;
     const BufferId uploaded = add({Space::arena, place(caller).size});
-    Draft upload = new_draft();
+    FlatDraft upload = new_draft();
     upload.copy_to = uploaded;
     touch(upload, uploaded);
     uploads_.push_back(upload);
@@ -103,7 +103,7 @@ class Drafter {
     // An upload that this causes is a draft of its own: reads come before touches.
     for (const NodeShape::Use& use : node.uses) read(use.value);
     if (node.guard != kNone) read(node.guard);
-    Draft draft = new_draft();
+    FlatDraft draft = new_draft();
     draft.position = position, draft.node = id;
     draft.first_alloc = static_cast<BufferId>(result_.places.size());
     for (const NodeShape::Use& use : node.uses) touch(draft, read(use.value));
@@ -193,7 +193,7 @@ class Drafter {
   }
 
   void add_copy(BufferId from, BufferId to) {
-    Draft copy = new_draft();
+    FlatDraft copy = new_draft();
     copy.copy_to = to;
     touch(copy, from);
     touch(copy, to);
@@ -259,24 +259,24 @@ class Drafter {
       sources.push_back(write.from_buffer);
       add_copy(write.from_buffer, write.to);
     }
-    Draft wait = new_draft();  // the arena waits for the downloads
+    FlatDraft wait = new_draft();  // the arena waits for the downloads
     for (const BufferId id : sources) touch(wait, id);
     drafts_.push_back(wait);
     write_back(writes);
   }
 
   const LivenessModel::Shape& s_;
-  Drafts result_;
+  FlatDrafts result_;
   std::vector<BufferId> current_;  // by ValueId
   std::vector<BufferId> weight_buffers_, caller_buffers_;
   std::vector<BufferId> outs_;
-  std::vector<Draft> drafts_, uploads_;
+  std::vector<FlatDraft> drafts_, uploads_;
 };
 
 }  // namespace
 
-Drafts draft_schedule(const LivenessModel::Shape& shape, const Schedule& schedule,
-                      const std::vector<NodeId>& order) {
+FlatDrafts draft_schedule(const LivenessModel::Shape& shape, const Schedule& schedule,
+                          const std::vector<NodeId>& order) {
   return Drafter(shape).run(schedule, order);
 }
 

@@ -19,26 +19,26 @@ struct Place {
 };
 
 // A launch (`node`) or a copy (`copy_to`), and what it keeps alive.
-struct Draft {
+struct FlatDraft {
   std::int32_t position = -1;  // in flat_order
   NodeId node = kNone;
   BufferId copy_to = kNone;
   BufferId first_alloc = 0;  // allocation i of the node is buffer first_alloc + i
-  std::int32_t touch_begin = 0, touch_end = 0;  // in Drafts::touches
+  std::int32_t touch_begin = 0, touch_end = 0;  // in FlatDrafts::touches
   bool shares = false;                          // its shared_alloc takes an operand's address
 };
 
-struct Drafts {
+struct FlatDrafts {
   std::vector<Place> places;                  // by BufferId
   std::vector<std::vector<BufferId>> takers;  // by BufferId: whose address it may take
   std::vector<BufferId> touches;
-  std::vector<Draft> once, body;
+  std::vector<FlatDraft> once, body;
   BufferId once_buffers = 0;  // buffers below belong to `once`
   double ms = 0;              // of the body
 };
 
 // In liveness_drafts.cc. `order`: flat_order of the schedule.
-Drafts draft_schedule(const LivenessModel::Shape& shape, const Schedule& schedule,
-                      const std::vector<NodeId>& order);
+FlatDrafts draft_schedule(const LivenessModel::Shape& shape, const Schedule& schedule,
+                          const std::vector<NodeId>& order);
 
 }  // namespace lowwater
